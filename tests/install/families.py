@@ -71,15 +71,29 @@ FAMILIES = {
 }  # fmt: skip
 """Families that call transformers' AttentionInterface."""
 
-UNREACHABLE = {
+FALCON_ALIBI = "its ALiBi, which is divided"
+BRIDGED = {
     "bloom": Family("bloom", "dot | softmax | alibi"),
-    "mpt": Family("mpt", "dot | softmax | alibi", {"d_model": WIDTH, "n_heads": HEADS, "n_layers": 2}),
-    "falcon rotary": Family("falcon", "dot | softmax | rope | heads(kv=1)", {"alibi": False}),
-    "falcon alibi": Family(
-        "falcon", "dot | softmax | heads(kv=1)", {"alibi": True}, remark="its ALiBi, which is divided"
+    "mpt": Family("mpt", "dot | softmax | alibi"),
+    "mpt clipped": Family(
+        "mpt", "dot(scale=0.3) | softmax | alibi", {"attn_config": {"clip_qkv": 0.5, "softmax_scale": 0.3}},
+        remark="its projections, clipped at 0.5",
     ),
-}
-"""Families that compute attention by themselves."""
+    "mpt of 6 heads": Family(
+        "mpt", "dot | softmax", {"hidden_size": 48, "num_attention_heads": 6},
+        remark="whose slopes are in another order",
+    ),
+    "falcon": Family("falcon", "dot | softmax | rope | heads(kv=1)", {"alibi": False}),
+    "falcon grouped": Family(
+        "falcon", "dot | softmax | rope | heads(kv=2)",
+        {"alibi": False, "new_decoder_architecture": True, "num_kv_heads": 2},
+    ),
+    "falcon alibi": Family("falcon", "dot | softmax | heads(kv=1)", {"alibi": True}, remark=FALCON_ALIBI),
+    "falcon alibi by head": Family(
+        "falcon", "dot | softmax", {"alibi": True, "multi_query": False}, remark=FALCON_ALIBI
+    ),
+}  # fmt: skip
+"""Families that compute attention by themselves, and have a bridge."""
 
 
 def build_family(family: Family, seed: int = 0) -> Any:
@@ -87,7 +101,9 @@ def build_family(family: Family, seed: int = 0) -> Any:
     torch.manual_seed(seed)
     config = AutoConfig.for_model(family.kind, **{**SHARED, **family.changes})
     options = {"experts_implementation": "eager"} if "gpt_oss" in family.kind else {}  # the fused one has no fp64
-    model = family.head.from_config(config, attn_implementation="eager", **options).double().eval()
+    # With "eager" Falcon adds its ALiBi twice: to its masks, and to the scores.
+    implementation = "sdpa" if family.changes.get("alibi") else "eager"
+    model = family.head.from_config(config, attn_implementation=implementation, **options).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.3)

@@ -37,6 +37,13 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 """The sizes of an encoder and a decoder of one layer each."""
 
+BRIDGED: dict[str, tuple[str, dict[str, Any]]] = {
+    "bloom": ("bloom", {}),
+    "falcon": ("falcon", {"alibi": False}),
+    "mpt": ("mpt", {}),
+}
+"""Models that compute attention by themselves."""
+
 STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "bert": ("bert", {}),
     "bert decoder": ("bert", {"is_decoder": True}),
@@ -60,14 +67,12 @@ STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "phi3 fused": ("phi3", {"num_key_value_heads": 2}),
     "gpt-neox": ("gpt_neox", {}),
     "bart": ("bart", BART),
+    **BRIDGED,
 }
 """Model types and what their configs say beyond SHARED."""
 
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
-    "bloom": ("bloom", {}),
-    "falcon": ("falcon", {"alibi": True}),
     "gptj": ("gptj", {**GPT2, "rotary_dim": 4}),
-    "mpt": ("mpt", {}),
 }
 """Models that cannot take a mechanism."""
 

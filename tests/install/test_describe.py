@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 from transformers import AutoModel, AutoModelForCausalLM, T5GemmaConfig, T5GemmaForConditionalGeneration
 
 import attnlab
 from attnlab.errors import AttnlabWarning, InstallError
 from tests.install.families import (
+    BRIDGED,
     FAMILIES,
     GROUPED,
     T5,
     TOLERANCE,
-    UNREACHABLE,
     Family,
     build_family,
     compute_logits,
@@ -45,13 +44,16 @@ def describe(model: Any, remark: str | None) -> Any:
         return attnlab.describe(model)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES.values(), *UNREACHABLE.values()], ids=[*FAMILIES, *UNREACHABLE])
+ALL = FAMILIES | BRIDGED
+
+
+@pytest.mark.parametrize("family", ALL.values(), ids=ALL)
 def test_describe_returns_the_line_of_a_family(family: Family) -> None:
     line = describe(build_family(family), family.remark)
     assert line == attnlab.Mechanism.parse(family.line), str(line)
 
 
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+@pytest.mark.parametrize("family", ALL.values(), ids=ALL)
 def test_a_model_with_its_own_line_is_the_model(family: Family) -> None:
     original = build_family(family)
     installed = attnlab.install(copy.deepcopy(original), describe(original, family.remark))
@@ -61,9 +63,9 @@ def test_a_model_with_its_own_line_is_the_model(family: Family) -> None:
     assert attnlab.mechanism_of(installed) == describe(installed, family.remark)
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if "bert" not in name])
+@pytest.mark.parametrize("name", [name for name in ALL if "bert" not in name])
 def test_a_model_with_its_own_line_generates_the_same_with_a_cache(name: str) -> None:
-    family = FAMILIES[name]
+    family = ALL[name]
     original = build_family(family)
     installed = attnlab.install(copy.deepcopy(original), describe(original, family.remark))
     expected, expected_logits = generate(original)
@@ -72,43 +74,28 @@ def test_a_model_with_its_own_line_generates_the_same_with_a_cache(name: str) ->
     assert float((logits - expected_logits).abs().max()) <= TOLERANCE
 
 
-def split_qkv(kind: str, module: Any, fused: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Split a fused projection into q, k, v [b h n d], as the module does."""
-    if kind == "mpt":
-        q, k, v = (part.unflatten(-1, (HEADS, -1)) for part in fused.chunk(3, -1))
-    elif kind == "bloom":
-        q, k, v = fused.unflatten(-1, (HEADS, 3, -1)).unbind(-2)
-    else:
-        q, k, v = module._split_heads(fused)
-    return q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+def compute_gradients(model: Any) -> dict[str, torch.Tensor]:
+    """Return the gradients of a sum of logits by parameter, those of a mechanism left out."""
+    inputs = {"decoder_input_ids": tokens()[:, :5]} if model.config.is_encoder_decoder else {}
+    logits = model(input_ids=tokens(), attention_mask=padding("right"), **inputs).logits
+    model.zero_grad()
+    (logits * torch.linspace(-1, 1, logits.numel()).view_as(logits))[:, :4].sum().backward()
+    named = model.named_parameters()
+    return {name: p.grad for name, p in named if ".attnlab." not in name and p.grad is not None}
 
 
-@pytest.mark.parametrize("side", ["none", "left"])
-@pytest.mark.parametrize("name", ["bloom", "mpt", "falcon rotary"])
-def test_the_line_of_a_model_that_install_refuses_computes_its_attention(name: str, side: str) -> None:
-    family = UNREACHABLE[name]
-    model = build_family(family)
-    module = next(m for m in model.modules() if type(m).__name__.endswith("Attention"))
-    tensors: dict[str, Tensor] = {}
-    fused, out = (module.Wqkv, module.out_proj) if name == "mpt" else (module.query_key_value, module.dense)
-    fused.register_forward_hook(lambda _, args, output: tensors.update(fused=output))
-    out.register_forward_pre_hook(lambda _, args: tensors.update(out=args[0]))
-    mask = padding(side)
-    with torch.no_grad():
-        model(input_ids=tokens(), attention_mask=mask)
-    q, k, v = split_qkv(family.kind, module, tensors["fused"])
-    keys = None if mask is None else mask.bool()[:, None, None]
-    found = attnlab.attend(q, k, v, str(attnlab.describe(model)), causal=True, mask=keys)
-    error = (found.transpose(1, 2).flatten(2) - tensors["out"]).abs()
-    assert float((error if mask is None else error[mask.bool()]).max()) <= TOLERANCE
-
-
-@pytest.mark.parametrize("family", UNREACHABLE.values(), ids=UNREACHABLE)
-def test_install_refuses_a_model_that_computes_attention_by_itself(family: Family) -> None:
-    with pytest.raises(
-        InstallError, match="computes attention by itself, not through transformers' AttentionInterface"
-    ):
-        attnlab.install(build_family(family), "dot | softmax | alibi")
+@pytest.mark.parametrize("name", ["llama", "gpt_oss", "gemma2", "t5", "bloom", "mpt", "falcon", "falcon alibi"])
+def test_a_model_with_its_own_line_has_the_gradients_of_the_model(name: str) -> None:
+    family = ALL[name]
+    original = build_family(family)
+    installed = attnlab.install(copy.deepcopy(original), describe(original, family.remark))
+    expected, found = compute_gradients(original), compute_gradients(installed)
+    # What a parameter of the mechanism replaced is compared in test_takeover.py.
+    replaced = {key for key in expected if key.endswith((".sinks", "relative_attention_bias.weight"))}
+    assert found.keys() == expected.keys() - replaced
+    for key, gradient in found.items():
+        scale = max(1.0, float(expected[key].abs().max()))
+        assert float((gradient - expected[key]).abs().max()) <= TOLERANCE * scale, key
 
 
 def test_an_installed_mechanism_is_described_with_what_it_leaves_in_the_model() -> None:

@@ -198,7 +198,8 @@ def test_peft_keeps_no_copies_of_a_shared_parameter_and_says_what_it_freezes() -
             attnlab.install(with_loss("llama"), line),
             peft.LoraConfig(target_modules=targets, modules_to_save=["attnlab"]),
         )
-    for other, advice in ((line, r"attnlab.bypass_alpha' after"), ("additive | softmax", r"modules_to_save")):
+    named = "forget_weight, forget_bias, bypass_alpha"
+    for other, advice in (("additive | softmax", "modules_to_save"), (f"{line} | forget", rf"\({named} of the submod")):
         with pytest.warns(AttnlabWarning, match=rf"peft freezes what .* learns.*{advice}"):
             peft.get_peft_model(attnlab.install(with_loss("llama"), other), peft.LoraConfig(target_modules=targets))
 

@@ -14,14 +14,14 @@ from attnlab.errors import InstallError, ShapeError
 from attnlab.install import attention_layers, set_prefix
 from attnlab.install.mixer import MixerLayer
 from attnlab.mechanisms import mixer
-from tests.install.models import STRUCTURES, build, padding, tokens, with_loss
+from tests.install.models import BRIDGED, STRUCTURES, build, padding, tokens, with_loss
 from tests.mixers import Average, Peeking
 
 pytestmark = pytest.mark.usefixtures("mixers")
 WINDOWS = {"mistral window", "gemma3 windows", "modernbert"}
 """Structures with sliding windows, which are masks of pairs at the length of these tests."""
 
-WHOLE = [name for name in STRUCTURES if name not in {*WINDOWS, "bart"}]
+WHOLE = [name for name in STRUCTURES if name not in {*WINDOWS, *BRIDGED, "bart"}]
 
 
 @pytest.mark.parametrize("kind", WHOLE)

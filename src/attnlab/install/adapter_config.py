@@ -118,7 +118,11 @@ def _check_learned(model: nn.Module, config: Any) -> None:
     shared = next((name for layer in layers for name in layer.owners), None)
     advice = f"modules_to_save=['{KEY}'] trains it beside the adapter"
     if shared is not None:
-        advice = f"call requires_grad_() on the parameter '….{KEY}.{shared}' after get_peft_model to train it"
+        learned = dict.fromkeys(name for layer in layers for name, p in layer.named_parameters() if p.requires_grad)
+        advice = (
+            f"after get_peft_model, call requires_grad_() on each of its parameters ({', '.join(learned)} of the "
+            f"submodules '{KEY}') that should train"
+        )
     if is_copied and shared is not None:
         raise InstallError(
             f"all layers share '{shared}' of '{mechanism_of(model)}', and modules_to_save=['{KEY}'] would train a copy "

@@ -1,9 +1,11 @@
-"""The attention modules of a model: those that call transformers' AttentionInterface, and their sizes."""
+"""The attention modules of a model: those that call transformers' AttentionInterface or have a bridge to it, and their
+sizes."""
 
 import inspect
 import re
 from dataclasses import dataclass
 from types import CodeType
+from typing import Any
 
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
@@ -11,8 +13,9 @@ from transformers.pytorch_utils import Conv1D
 
 from attnlab.errors import InstallError
 
+from .bridges import Bridge, find_bridge
 from .compat import ATTENTION_REGISTRY
-from .projections import FUSED, Part, Projections, find_projections
+from .projections import FUSED, Part, Projections, find_projections, in_width
 
 HEAD_DIMS = ("head_dim", "attention_head_size", "head_size", "key_value_proj_dim")
 HEAD_COUNTS = ("num_heads", "num_attention_heads", "n_heads", "n_head")
@@ -26,10 +29,15 @@ FORBIDDING = {
 
 @dataclass(frozen=True)
 class AttentionModule:
-    """One attention module of a model. `stack` names the layers it belongs to, `index` is its number among them."""
+    """One attention module of a model. `stack` names the layers it belongs to, `index` is its number among them.
+
+    config: its own, or that of the model around it. bridge: what replaces its forward if it computes attention by
+    itself.
+    """
 
     name: str
     module: nn.Module
+    config: PreTrainedConfig
     stack: str
     index: int | None
     projections: Projections | None
@@ -37,6 +45,19 @@ class AttentionModule:
     num_key_heads: int | None
     head_dim: int | None
     value_dim: int | None
+    bridge: Bridge | None
+
+    @property
+    def is_causal(self) -> bool | None:
+        """Whether the module's attention is causal, if that is known."""
+        return True if self.bridge is not None else getattr(self.module, "is_causal", None)
+
+    @property
+    def model_dim(self) -> int | None:
+        """The width of the module's input, if it is known."""
+        if self.projections is not None:
+            return in_width(self.projections["q"].module)
+        return None if self.bridge is None else self.config.hidden_size
 
     def heads_of(self, part: Part) -> int | None:
         """Return the number of heads of the queries, or of the keys and values."""
@@ -52,6 +73,8 @@ def find_attention_modules(model: PreTrainedModel) -> list[AttentionModule]:
         if _uses_registry(module):
             _check_scores(name, module)
             attentions.append(describe_attention(name, module))
+        elif find_bridge(module) is not None:
+            attentions.append(describe_attention(name, module, model.config))
         elif type(module).__name__.startswith("RelativePositionBias"):
             raise InstallError(
                 f"'{name}' ({type(module).__name__}) adds a position bias to the scores of {type(model).__name__}, "
@@ -126,8 +149,8 @@ def is_cross_attention(module: nn.Module) -> bool:
     return bool(getattr(module, "is_decoder", False)) and not getattr(module, "is_causal", True)
 
 
-def describe_attention(name: str, module: nn.Module) -> AttentionModule:
-    """Read an attention module's structure and sizes."""
+def describe_attention(name: str, module: Any, config: PreTrainedConfig | None = None) -> AttentionModule:
+    """Read an attention module's structure and sizes; `config` is the model's, for a module without its own."""
     head_dim = _find_size(module, HEAD_DIMS)
     num_heads = _find_size(module, HEAD_COUNTS)
     if head_dim is None and num_heads is not None:
@@ -136,13 +159,16 @@ def describe_attention(name: str, module: nn.Module) -> AttentionModule:
     projections = find_projections(module, head_dim * num_heads if head_dim and num_heads else None)
     number = r"(?<![^.])\d+(?![^.])"
     numbers = re.findall(number, name)
-    place = re.sub(number, "*", name), int(numbers[0]) if len(numbers) == 1 else None
+    index = int(numbers[0]) if len(numbers) == 1 else None
+    holder: Any = config if getattr(module, "config", None) is None else module.config
+    what = name, module, holder, re.sub(number, "*", name), index
+    bridge = find_bridge(module)
     if projections is None or head_dim is None:
-        num_key_heads = _find_size(module, ("num_key_value_heads",)) or num_heads
-        return AttentionModule(name, module, *place, None, num_heads, num_key_heads, head_dim, head_dim)
+        num_key_heads = _find_size(module, ("num_key_value_heads", "num_kv_heads")) or num_heads
+        return AttentionModule(*what, None, num_heads, num_key_heads, head_dim, head_dim, bridge)
     num_heads, num_key_heads = (projections[part].width // head_dim for part in ("q", "k"))
     value_dim = projections["v"].width // num_key_heads
-    return AttentionModule(name, module, *place, projections, num_heads, num_key_heads, head_dim, value_dim)
+    return AttentionModule(*what, projections, num_heads, num_key_heads, head_dim, value_dim, bridge)
 
 
 def count_heads(module: nn.Module) -> int | None:

@@ -4,6 +4,7 @@ tests/install/test_compat.py fails if one of them is gone or has changed its mea
 """
 
 import functools
+import sys
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -95,6 +96,17 @@ def hook_checkpoint_choice(choose: Callable[[Any, str, str | None], str | None])
         return original(pretrained_model_name_or_path, *given, **options)
 
     modeling_utils._get_resolved_checkpoint_files = resolve
+
+
+def allow_falcon(names: Collection[str]) -> None:
+    """Let Falcon be built from a config with these attention functions.
+
+    It chooses the class of its attention modules by that name, from a table of its modeling file. Nothing happens as
+    long as that file is not imported.
+    """
+    file: Any = sys.modules.get("transformers.models.falcon.modeling_falcon")
+    for name in () if file is None else names:
+        file.FALCON_ATTENTION_CLASSES.setdefault(name, file.FalconAttention)
 
 
 def hook_weight_loading(prepare: Callable[[PreTrainedModel, list[str]], Callable[[set[str]], None] | None]) -> None:

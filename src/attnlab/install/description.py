@@ -26,7 +26,6 @@ from .body import find_body, has_cross_attention
 from .inspection import attention_layers, check_in_use
 from .own_parts import NORMS, OwnPart, find_own_parts, find_replacement
 from .rotation import Rotation, read_rotation
-from .unreachable import describe_unreachable
 
 BIDIRECTIONAL, CAUSAL = "create_bidirectional_sliding_window_mask", "create_sliding_window_causal_mask"
 """The functions by which models of transformers make masks with a window."""
@@ -43,7 +42,7 @@ def describe(model: nn.Module) -> Line:
     body = find_body(model)
     check_in_use(body)
     remarks: Remarks = {}
-    line = describe_unreachable(body, remarks) or _describe_layers(body, remarks)
+    line = _describe_layers(body, remarks)
     if remarks:
         message = (
             f"'{line}' does not include everything that this {type(body).__name__} does; no stage expresses: "
@@ -56,7 +55,9 @@ def describe(model: nn.Module) -> Line:
 def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
     attentions = find_attention_modules(body)
     installed = {id(module): layer.mechanism for _, module, layer in attention_layers(body)}
-    rotations = {id(attention.module): read_rotation(attention, body) for attention in attentions}
+    rotations = {
+        id(attention.module): None if attention.bridge else read_rotation(attention, body) for attention in attentions
+    }
     has_bias = any(has_position_bias(attention.module) for attention in attentions)
     # `install` refuses stages that need positions there.
     is_without_positions = has_cross_attention(body) and not has_bias
@@ -71,6 +72,9 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
     remarks.update(dict.fromkeys(f"{remark} (positions(model) keeps it)" for remark in unwritten))
     mechanisms: list[tuple[AttentionModule, Mechanism]] = []
     for attention in attentions:
+        if attention.bridge is not None:
+            mechanisms.append((attention, _describe_bridged(attention, installed.get(id(attention.module)), remarks)))
+            continue
         if has_bias and is_cross_attention(attention.module):
             continue  # T5's cross-attention is its self-attention without positions, as `install` makes it
         mechanism, rotation = installed.get(id(attention.module)), rotations[id(attention.module)]
@@ -88,6 +92,14 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
         own = parse_mechanism(" | ".join(stages))
         mechanisms.append((attention, own if mechanism is None else _combine(own, mechanism)))
     return _merge_layers(mechanisms)
+
+
+def _describe_bridged(attention: AttentionModule, mechanism: Mechanism | None, remarks: Remarks) -> Mechanism:
+    """Return what an attention module that computes attention by itself does, with its mechanism if it has one."""
+    assert attention.bridge is not None
+    keeps_positions = mechanism is None or mechanism.positions.is_of_model
+    own = parse_mechanism(" | ".join(attention.bridge.describe(attention.config, remarks, keeps_positions)))
+    return own if mechanism is None else _combine(own, mechanism)
 
 
 def _find_kept_parts(
@@ -133,7 +145,7 @@ def _describe_score(attention: AttentionModule, rotation: Rotation | None, remar
 
 def _describe_mask(attention: AttentionModule, body: PreTrainedModel, remarks: Remarks) -> list[str]:
     """Return the window or the chunks of a layer, which the model puts into its masks."""
-    config: Any = attention.module.config
+    config: Any = attention.config
     types, index = getattr(config, "layer_types", None), getattr(attention.module, "layer_idx", None)
     kind = types[index] if types and isinstance(index, int) else None
     makers = _find_mask_makers(attention.module, body)

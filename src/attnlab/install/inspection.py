@@ -10,7 +10,7 @@ from attnlab.errors import InstallError, RequestError
 from attnlab.mechanisms import Line
 
 from .compat import get_attention_name
-from .interface import NAME, NAME_WITH_POSITIONS, name_for
+from .interface import NAME, NAME_WITH_POSITIONS
 from .layer import Layer
 from .layer_input import find_active_layer
 from .pass_context import get_pass_context
@@ -30,10 +30,9 @@ def attention_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module, Layer]]
 def check_in_use(model: nn.Module) -> None:
     """Refuse a model whose mechanism is installed but no longer called."""
     for name, module, layer in attention_layers(model):
-        expected = name_for(layer.line)
         config = getattr(module, "config", None)
-        called = get_attention_name(config) if isinstance(config, PreTrainedConfig) else expected
-        if called != expected:
+        called = get_attention_name(config) if isinstance(config, PreTrainedConfig) else layer.attention_function
+        if called != layer.attention_function:
             raise InstallError(
                 f"'{layer.line}' is installed in this {type(model).__name__}, but '{name}' was switched to "
                 f"'{called}' attention since; call attnlab.install again, or attnlab.uninstall"

@@ -21,6 +21,7 @@ from .attention_modules import (
     is_cross_attention,
 )
 from .body import copy_configs, find_body, has_cross_attention, list_configs
+from .bridges import Bridge, has_own_masks, tell_weights
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .interface import name_for
@@ -64,6 +65,7 @@ class InstallationRecord:
         self.positions: list[RemovedPositions] = []
         self.caches: list[DisabledCache] = []
         self.parts: list[ReplacedParts] = []
+        self.bridges: list[Bridge] = []
 
 
 def install(model: M, mechanism: str | Line, *, seed: int = 0) -> M:
@@ -99,12 +101,13 @@ def put(body: PreTrainedModel, line: Line, seed: int) -> None:
     else:
         copy_configs(body)
     record = InstallationRecord(body)
-    _apply_plan(plan, line, seed, body, record)
+    called_as = name_for(line, has_own_masks(body))
+    _apply_plan(plan, line, seed, body, record, called_as)
     record.positions.append(RemovedPositions(choose_scheme(line), body))
     if refuses_cache(line):
         record.caches.append(DisabledCache(body))
     for config, _ in record.implementations:
-        set_attention_name(config, name_for(line))
+        set_attention_name(config, called_as)
     vars(body)[RECORD] = record
 
 
@@ -115,15 +118,16 @@ def uninstall(model: M) -> M:
         where = f"; one is in {_describe_place(body)}" if _is_installed_elsewhere(body) else ""
         raise InstallError(f"no mechanism was installed in this {type(body).__name__}{where}")
     record: InstallationRecord = vars(body)[RECORD]
-    for path in record.paths:
-        check_forward(path.module)
+    for replaced in (*record.paths, *record.bridges):
+        check_forward(replaced.module)
     for heads in record.narrowed:
         heads.check_adapters()
     del vars(body)[RECORD]
     for handle in record.handles:
         handle.remove()
-    # In this order, since a path may stand in for a tie's forward.
-    for change in (*record.paths, *record.ties, *record.narrowed, *record.positions, *record.parts, *record.caches):
+    # In this order, since a path may stand in for the forward of a tie or a bridge.
+    changes = (*record.paths, *record.bridges, *record.ties, *record.narrowed, *record.positions, *record.parts)
+    for change in (*changes, *record.caches):
         change.undo()
     for _, module, _ in list(attention_layers(body)):
         del module.attnlab, vars(module)[PASS_CONTEXT]
@@ -260,7 +264,10 @@ def _warn_of_dropped_parts(line: Line, body: PreTrainedModel) -> None:
         warnings.warn(message, AttnlabWarning, stacklevel=3)
 
 
-def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record: InstallationRecord) -> None:
+def _apply_plan(
+    plan: Plan, line: Line, seed: int, body: PreTrainedModel, record: InstallationRecord, called_as: str
+) -> None:
+    """Change the model as planned; `called_as` is the name under which transformers calls the mechanism."""
     needs_first = any(stage.uses_first for planned in plan for stage in planned.stages)
     needs_tokens = any("tokens" in stage.inputs for planned in plan for stage in planned.stages)
     context = PassContext(needs_first, body.config.vocab_size if needs_tokens else None)
@@ -268,17 +275,20 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
     biases: dict[int, Layer] = {}
     for attention, mechanism, stages in plan:
         narrowed = None
-        if mechanism.kv_heads is not None:
-            before = describe_attention(attention.name, attention.module)
+        if mechanism.kv_heads is not None and attention.projections is not None:
+            before = describe_attention(attention.name, attention.module, attention.config)
             record.narrowed.append(narrowed := NarrowedHeads(mechanism.kv_heads, before))
-            attention = describe_attention(attention.name, attention.module)
+            attention = describe_attention(attention.name, attention.module, attention.config)
         layer = make_layer(mechanism, stages, attention, seed, len(plan))
-        layer.line = line
+        layer.line, layer.attention_function = line, called_as
         layer.num_key_heads = attention.num_key_heads if narrowed and narrowed.group > 1 else None
         layer.train(attention.module.training)
         weight = next((p for p in attention.module.parameters() if p.is_floating_point()), None)
         attention.module.attnlab = layer if weight is None else layer.to(device=weight.device, dtype=weight.dtype)
         vars(attention.module)[PASS_CONTEXT] = context
+        if attention.bridge is not None:
+            attention.bridge.take_place(attention.module)
+            record.bridges.append(attention.bridge)
         if tied := tie(mechanism.share, attention):
             record.ties.append(tied)
         record.paths += make_paths(attention, stages, mechanism)
@@ -293,6 +303,8 @@ def _apply_plan(plan: Plan, line: Line, seed: int, body: PreTrainedModel, record
                 layer.share_parameter(name, owners[name])
     for part in _list_models(body):
         record.handles.append(part.register_forward_pre_hook(refuse_other_attention))
+        if record.bridges:
+            record.handles.append(part.register_forward_pre_hook(tell_weights, with_kwargs=True))
         if needs_first or needs_tokens or any(has_penalty(mechanism) for mechanism in line.distinct):
             record.handles.append(part.register_forward_pre_hook(context.begin))
             if needs_tokens:

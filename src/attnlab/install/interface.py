@@ -41,9 +41,12 @@ def register() -> None:
         AttentionMaskInterface.register(name, mask_function)
 
 
-def name_for(line: Line) -> str:
-    """Return the name under which transformers calls a mechanism: one for all layers of a model."""
-    return NAME_WITH_POSITIONS if line.find_stages_needing("positions") else NAME
+def name_for(line: Line, has_own_masks: bool) -> str:
+    """Return the name under which transformers calls a mechanism: one for all layers of a model.
+
+    has_own_masks: whether the model changes its masks, which then carry no positions.
+    """
+    return NAME_WITH_POSITIONS if line.find_stages_needing("positions") and not has_own_masks else NAME
 
 
 def attention(

@@ -29,13 +29,13 @@ def describe_narrowed(stage: KeyHeads, attention: AttentionModule) -> AttentionM
     """Return the description of an attention module as the stage will make it; refuse one that cannot take it."""
     where = f"'{attention.name}' ({type(attention.module).__name__})"
     projections, num_heads, num_old = attention.projections, attention.num_heads, attention.num_key_heads
+    if stage.kv == num_old:
+        return attention
     if projections is None or num_heads is None or num_old is None:
         raise InstallError(f"'{stage}' narrows projections, and the structure of {where} is not recognised")
     for what, number in (("query heads", num_heads), ("heads of keys and values", num_old)):
         if number % stage.kv:
             raise InstallError(f"'{stage}' divides heads into {stage.kv} groups, and {where} has {number} {what}")
-    if stage.kv == num_old:
-        return attention
     if _fixes_head_count(attention.module):
         raise InstallError(
             f"'{stage}' gives keys fewer heads than queries, and the forward of {where} uses one number of heads for "

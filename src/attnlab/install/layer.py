@@ -30,7 +30,7 @@ from .attention_modules import AttentionModule
 from .layer_input import Earlier, ModuleCall, find_earlier, recall_input
 from .masks import MaskRule
 from .own_parts import OwnBias, OwnPart
-from .projections import Part, in_width
+from .projections import Part
 
 PREFIX = ("prefix_keys", "prefix_values")
 """The parameters [h n d] of a layer that `set_prefix` makes; None without a prefix."""
@@ -70,8 +70,9 @@ class Layer(nn.Module):
         self.cache_index: int | None = getattr(attention.module, "layer_idx", None)
         self.called: ModuleCall | None = None
         self.line: Line = mechanism  # what is installed in the whole model; `install` sets a line by layer
+        self.attention_function = ""  # the name under which transformers calls it, which `install` sets
         # A mask of pairs, as of a static cache, does not tell whether attention is causal; the module does.
-        self.is_causal: bool | None = getattr(attention.module, "is_causal", None)
+        self.is_causal = attention.is_causal
         self.own_bias: OwnBias | None = None
         self.known_arguments: frozenset[str] = frozenset()
         self.is_bias_checked = False
@@ -350,12 +351,12 @@ def _find_model_dim(mechanism: Mechanism, attention: AttentionModule) -> int:
     """Return the width of the layer's input, or 0 if no stage needs it."""
     if not mechanism.find_stages_needing("x"):
         return 0
-    if attention.projections is None:
+    if attention.model_dim is None:
         raise InstallError(
             f"'{mechanism}' needs the width of the layer's input, and the structure of '{attention.name}' "
             f"({type(attention.module).__name__}) is not recognised"
         )
-    return in_width(attention.projections["q"].module)
+    return attention.model_dim
 
 
 def _find_vocab_size(mechanism: Mechanism, attention: AttentionModule) -> int:
@@ -363,7 +364,7 @@ def _find_vocab_size(mechanism: Mechanism, attention: AttentionModule) -> int:
     stages = mechanism.find_stages_needing("tokens")
     if not stages:
         return 1
-    size = getattr(attention.module.config, "vocab_size", None)
+    size = getattr(attention.config, "vocab_size", None)
     if not isinstance(size, int) or size < 1:
         raise InstallError(
             f"'{stages[0]}' needs token ids, and the config of '{attention.name}' ({type(attention.module).__name__}) "

@@ -21,7 +21,7 @@ from .layer import Layer
 from .layer_input import AttentionCall, ModuleCall
 from .masks import read_mask
 from .mixer_cache import StateLayer, find_state_layer
-from .projections import check_forward, in_width
+from .projections import check_forward
 
 
 class MixerLayer(Layer):
@@ -149,6 +149,11 @@ def make_layer(
     if mechanism.mixer is None:
         return Layer(mechanism, values, attention, seed, num_layers)
     check_forward(attention.module)
+    if attention.bridge is not None:
+        raise InstallError(
+            f"'{attention.name}' ({type(attention.module).__name__}) computes attention by itself: attnlab replaces "
+            f"only that, not the whole module, so that it cannot take '{mechanism}'"
+        )
     return MixerLayer(mechanism, attention, seed, num_layers)
 
 
@@ -163,8 +168,8 @@ def check_body(line: Line, body: PreTrainedModel) -> None:
 
 
 def _build(mixer: Mixer, attention: AttentionModule, layer: int, num_layers: int) -> nn.Module:
-    is_causal = getattr(attention.module, "is_causal", None)
-    options = {"num_heads": attention.num_heads, "layer": layer, "num_layers": num_layers, "is_causal": is_causal}
+    options: dict[str, Any] = {"num_heads": attention.num_heads, "layer": layer, "num_layers": num_layers}
+    options["is_causal"] = attention.is_causal
     try:
         return mixer.build(_find_width(mixer, attention), **options)
     except MechanismError as error:
@@ -173,9 +178,7 @@ def _build(mixer: Mixer, attention: AttentionModule, layer: int, num_layers: int
 
 def _find_width(mixer: Mixer, attention: AttentionModule) -> int:
     """Return the width of an attention module's input and output."""
-    if attention.projections is not None:
-        return in_width(attention.projections["q"].module)
-    width = getattr(attention.module.config, "hidden_size", None)
+    width = attention.model_dim or getattr(attention.config, "hidden_size", None)
     if not isinstance(width, int):
         raise InstallError(
             f"'{mixer}' needs the width of the layer's input, and the structure of '{attention.name}' "

@@ -31,6 +31,7 @@ class OwnPart:
 
     holder, attribute: where the weight is that the part learns, if a stage's parameter can start at it.
     module: the module that computes a part outside the attention function.
+    scheme: a bias of positions without learned values.
     """
 
     words: str
@@ -41,6 +42,7 @@ class OwnPart:
     is_transposed: bool = False
     offset: float = 0.0
     module: nn.Module | None = None
+    scheme: PositionScheme | None = None
 
     @property
     def weight(self) -> nn.Parameter | None:
@@ -77,7 +79,7 @@ class OwnPart:
 
 def find_own_parts(attention: AttentionModule, attentions: list[AttentionModule]) -> dict[str, OwnPart]:
     """Return the parts of an attention module by the names that stages use; `attentions` are those of the model."""
-    parts = {**_find_score_parts(attention.module), **_find_norms(attention)}
+    parts = {**_find_score_parts(attention.module), **_find_norms(attention), **_find_fixed_bias(attention)}
     if has_position_bias(attention.module) and not is_cross_attention(attention.module):
         # T5 computes the bias in the first layer of a stack and uses it in all; UMT5 has one in each layer.
         stack = [other.module for other in attentions if other.stack == attention.stack]
@@ -90,6 +92,15 @@ def find_own_parts(attention: AttentionModule, attentions: list[AttentionModule]
                 "its relative position bias", "positions", f"relative({sizes})", table, is_transposed=True
             )
     return parts
+
+
+def _find_fixed_bias(attention: AttentionModule) -> dict[str, OwnPart]:
+    scheme = None if attention.bridge is None else attention.bridge.find_bias(attention.config)
+    if scheme is None:
+        return {}
+    # Another ALiBi than that of a line is not replaced by it, but dropped.
+    name = "alibi" if scheme == parse_mechanism("alibi").positions else "own alibi"
+    return {name: OwnPart("its ALiBi", "positions", str(scheme) if name == "alibi" else "", scheme=scheme)}
 
 
 def _find_score_parts(module: nn.Module) -> dict[str, OwnPart]:
@@ -154,13 +165,16 @@ def _measure_gain_offset(norm: nn.Module, attention: AttentionModule) -> float |
 
 @dataclass(frozen=True, eq=False)
 class OwnBias:
-    """The relative bias of a model, in the layers where it stays: its scheme, and the weight that the model trains."""
+    """The bias of positions of a model, in the layers where it stays: its scheme, and the weight that the model trains,
+    if it has one."""
 
     scheme: PositionScheme
     part: OwnPart
 
     def list_parameters(self) -> dict[str, Tensor]:
         """Return the learned parameters of the scheme by their names in a mechanism."""
+        if self.part.weight is None:
+            return {}
         name = self.scheme.replaces["relative bias"]
         return {f"{self.scheme.name}_{name}": self.part.read()}
 
@@ -174,7 +188,10 @@ class OwnBias:
 
 
 def make_own_bias(parts: Mapping[str, OwnPart], module: nn.Module) -> OwnBias | None:
-    """Return the relative bias of an attention module, or None if it has none."""
+    """Return the bias of positions of an attention module, or None if it has none."""
+    fixed = next((part for part in parts.values() if part.scheme is not None), None)
+    if fixed is not None and fixed.scheme is not None:
+        return OwnBias(fixed.scheme, fixed)
     part = parts.get("relative bias")
     if part is None:
         return None

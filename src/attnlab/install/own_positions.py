@@ -12,6 +12,7 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import Line, PositionScheme
 
 from .attention_modules import has_position_bias
+from .bridges import find_bridge
 
 NAMES = ("wpe", "position_embeddings", "position_embedding", "embed_positions")
 """What models call the embeddings of positions that they add to those of tokens."""
@@ -32,12 +33,12 @@ def choose_scheme(line: Line) -> PositionScheme:
 def check_own_positions(line: Line, body: PreTrainedModel) -> None:
     """Refuse a scheme that replaces the model's own if it is not known where the model adds that."""
     scheme = choose_scheme(line)
-    has_bias = any(has_position_bias(module) for module in body.modules())
+    has_bias = any(has_position_bias(module) or find_bridge(module) is not None for module in body.modules())
     if not scheme.is_of_model and not has_bias and not _list_embeddings(body) and not list_rotations(body):
         raise InstallError(
             f"'{scheme}' replaces the positions of the model, and attnlab does not find those of this "
             f"{type(body).__name__}: it knows learned embeddings ({', '.join(NAMES)}), modules that return the cosines "
-            "and sines of a rotation, and T5's relative bias; without it, 'positions(model)' leaves what the model has"
+            "and sines of a rotation, T5's relative bias and ALiBi; without it, 'positions(model)' leaves what is there"
         )
 
 

@@ -16,7 +16,9 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import Line
 
 from .body import list_configs
+from .bridges import has_own_masks
 from .compat import (
+    allow_falcon,
     allow_output_attentions,
     get_attention_name,
     hook_checkpoint_choice,
@@ -55,7 +57,7 @@ def _extend(name: str, replacement: Callable[..., Any]) -> None:
 def _refuse_switch(model: PreTrainedModel, attn_implementation: object, *given: object, **more: object) -> None:
     """Replace set_attn_implementation, after which the mechanism would not be called."""
     asked = attn_implementation.values() if isinstance(attn_implementation, dict) else [attn_implementation]
-    if {*asked} != {name_for(layer.line) for _, _, layer in attention_layers(model)}:
+    if {*asked} != {layer.attention_function for _, _, layer in attention_layers(model)}:
         raise InstallError(
             f"set_attn_implementation({attn_implementation!r}) would switch off the mechanism installed in this "
             f"{type(model).__name__}; call attnlab.uninstall(model) first"
@@ -64,6 +66,7 @@ def _refuse_switch(model: PreTrainedModel, attn_implementation: object, *given: 
 
 def _choose_file(model: str | os.PathLike[str] | None, subfolder: str, named: str | None) -> str | None:
     """Choose the weights file for from_pretrained: that of a mechanism, if config.json or the folder has one."""
+    allow_falcon({NAME, NAME_WITH_POSITIONS})  # the class is imported by now, and no model is built yet
     if named is not None:
         return named.removesuffix(NEEDS_ATTNLAB)
     if model is not None and not list_plain_files(Path(model, subfolder)):
@@ -111,7 +114,7 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
 def _check_request(model: PreTrainedModel, mechanism: Line, folder: Path) -> None:
     """Refuse another attention than the mechanism's, if the config was read from the folder."""
     asked = get_attention_name(model.config)
-    if hasattr(model.config, "attnlab") and asked != name_for(mechanism):
+    if hasattr(model.config, "attnlab") and asked != name_for(mechanism, has_own_masks(model)):
         raise InstallError(
             f"'{folder}' holds '{mechanism}', and attn_implementation={asked!r} would not compute it; leave "
             "attn_implementation out, and call attnlab.uninstall(model) for the attention of transformers"

@@ -24,7 +24,6 @@ from attnlab.ownership import describe_risk
 from .attention_modules import find_attention_modules
 from .body import find_body
 from .inspection import attention_layers, first_layer, mechanism_of
-from .interface import name_for
 from .layer import Layer
 from .pass_context import get_pass_context
 from .prefix import prefix_of
@@ -80,7 +79,7 @@ def _write(
     config = body.config.to_dict()
     config["architectures"] = [type(body).__name__]
     config["dtype"] = str(body.dtype).removeprefix("torch.")
-    config["attn_implementation"] = name_for(layer.line)
+    config["attn_implementation"] = layer.attention_function
     config["transformers_weights"] = (INDEX if shards.is_sharded else WEIGHTS) + NEEDS_ATTNLAB
     config["attnlab"] = {"mechanism": line, "version": VERSION, "progress": layer.progress, "prefix": prefix_of(body)}
     text = json.dumps(config, indent=2, sort_keys=True) + "\n"

@@ -119,6 +119,10 @@ class Alibi(PositionScheme):
 
     bias_of: ClassVar[Literal["distances"]] = "distances"
 
+    @property
+    def replaces(self) -> Mapping[str, str | None]:
+        return {"alibi": None}
+
     def constants(self, num_heads: int) -> Mapping[str, Tensor]:
         power = 2 ** math.floor(math.log2(num_heads))
         base = torch.tensor(2.0 ** -(2.0 ** -(math.log2(power) - 3)))
