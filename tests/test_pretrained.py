@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from logging import ERROR
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,29 @@ def test_the_tokenizer_of_a_checkpoint_with_code_is_refused(hostile: Path) -> No
     with pytest.raises(AttnlabError, match="cannot load a tokenizer"):
         load_tokenizer(str(hostile))
     assert not (hostile / "was-run").exists()
+
+
+def test_a_missing_folder_is_not_asked_for_at_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *_, **__: pytest.fail("asked"))
+    for name in ("./nowhere", "/nowhere/model", "a/b/c", "~/nowhere"):
+        with pytest.raises(PretrainedError, match="there is no such folder, and a name on the hub is"):
+            load_pretrained(transformers.AutoConfig, name)
+
+
+def test_the_client_of_the_hub_is_silent_while_it_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub.utils import logging
+
+    levels = []
+
+    def ask(*_: Any, **__: Any) -> None:
+        levels.append(logging.get_verbosity())
+        raise OSError("no connection")
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", ask)
+    before = logging.get_verbosity()
+    with pytest.raises(PretrainedError, match="OSError: no connection"):
+        load_pretrained(transformers.AutoConfig, "owner/name")
+    assert (levels, logging.get_verbosity()) == ([ERROR], before)
 
 
 def test_pickled_weights_are_not_read(tmp_path: Path) -> None:

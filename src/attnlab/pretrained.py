@@ -1,13 +1,18 @@
 """Load what `save_pretrained` wrote: code that comes with a checkpoint is never run, and pickles are never read."""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from logging import ERROR
 from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, PretrainedError
 from attnlab.inputs import check_regular, expand_path
 
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
+"""What may be a name on the hub."""
 MAX_LAYERS, MAX_SIZE = 10_000, 2**31
 """A config may ask for at most so many layers, and for no larger size: transformers would build without an end."""
 
@@ -22,16 +27,33 @@ def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
     if hasattr(kind, "from_config") or hasattr(kind, "_from_config"):  # a model, not a config or a tokenizer
         safe["use_safetensors"] = True
     try:
-        _check_files(expand_path(name))
+        folder = expand_path(name)
+        if not folder.exists() and not HUB_NAME.fullmatch(str(name)):
+            raise PretrainedError("there is no such folder, and a name on the hub is 'NAME' or 'OWNER/NAME'")
+        _check_files(folder)
         if safe.get("use_safetensors"):
             check_config(options.get("config") or _read_config(name, options))
-        return kind.from_pretrained(str(name), **safe, **options)
+        with _silence_hub():
+            return kind.from_pretrained(str(name), **safe, **options)
     except AttnlabError as error:
         raise PretrainedError(str(error)) from error
     except Exception as error:
         lines = str(error).strip().splitlines()
         reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
         raise PretrainedError(reason.rstrip(".;")) from error
+
+
+@contextmanager
+def _silence_hub() -> Iterator[None]:
+    """Keep the hub's client from writing a line for each try to connect; the error says what failed."""
+    from huggingface_hub.utils import logging
+
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def check_config(config: Any) -> None:
@@ -55,4 +77,5 @@ def _read_config(name: str | Path, options: Mapping[str, Any]) -> Any:
     from transformers import AutoConfig
 
     given = {key: options[key] for key in ("local_files_only", "revision") if key in options}
-    return AutoConfig.from_pretrained(str(name), trust_remote_code=False, **given)
+    with _silence_hub():
+        return AutoConfig.from_pretrained(str(name), trust_remote_code=False, **given)

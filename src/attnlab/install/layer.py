@@ -188,7 +188,7 @@ class Layer(nn.Module):
         if self.progress is None and self.training and stage.is_scheduled:
             raise InstallError(
                 f"'{stage}' changes while training: call attnlab.install.set_progress(model, fraction) before each "
-                "step, with a fraction from 0 to 1"
+                "step, with a fraction from 0 to 1 (under Trainer in on_step_begin of a TrainerCallback)"
             )
 
     def parameters_of(self, acting: ActiveStage) -> Mapping[str, Tensor]:

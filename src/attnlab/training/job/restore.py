@@ -44,7 +44,10 @@ def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Res
     """Rebuild the model of a run from its last checkpoint, or from its best."""
     place = expand_path(folder)
     if find_run_folder(str(place)) is None or not (place / CONFIG).is_file():
-        raise TrainingError(f"{folder} is not the folder of a run: it needs config.json and checkpoints")
+        raise TrainingError(
+            f"{folder} is not the folder of a run, which `attnlab train` or `attnlab run` makes: it needs config.json and "
+            "checkpoints (a model that was saved is read by attnlab.load and from_pretrained as it is)"
+        )
     run = RunSpec.of(read_json(place / CONFIG))
     parse_saved_line(run.start.mechanism, place)
     task = load_task(run.task, **run.task_settings)
