@@ -45,7 +45,7 @@ def restore(folder: str | Path, *, is_best: bool = False, say: Say = str) -> Res
     place = expand_path(folder)
     if find_run_folder(str(place)) is None or not (place / CONFIG).is_file():
         raise TrainingError(
-            f"{folder} is not the folder of a run, which `attnlab train` or `attnlab run` makes: it needs config.json and "
+            f"{folder} is not the folder of a run, as `attnlab train` and `attnlab run` make: it needs config.json and "
             "checkpoints (a model that was saved is read by attnlab.load and from_pretrained as it is)"
         )
     run = RunSpec.of(read_json(place / CONFIG))
