@@ -46,7 +46,7 @@ def prepare(
     given_x = as_layer_input(x, q, k, num_axes)
     check_layer_input(parsed, given_x, q.shape[2], k.shape[2])
     ids = as_tokens(parsed, tokens, k)
-    more = {"model_dim": find_model_dim(given_x)}
+    more = {"model_dim": find_model_dim(given_x), "layer": layer}
     more["vocab_size"] = find_vocab_size(parsed, (q.shape[1], q.shape[3], v.shape[3]), ids, parameters)
     p = {**check_parameters(parsed, q, v, parameters, more), **_compute_constants(parsed, q)}
     q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first, ids)
