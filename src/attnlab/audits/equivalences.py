@@ -23,6 +23,7 @@ from attnlab.mechanisms import CausalMask, Mechanism, Positions, Value
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
+from .stage_faults import find_stage_of_blocks
 from .subject import LONG, MANY_HEADS, SHORT, Mode, Subject, compute_gradients, draw_mask, largest, peak, tolerance
 
 NAME = "equivalences"
@@ -58,7 +59,7 @@ def equivalences(subject: Subject) -> Finding:
             if bad.note == DECLARATION
             else f"Two ways to compute the same differ by {bad.figure:.2g} (allowed {bad.bound:.2g}): {bad.name}."
         ),
-        where=lambda bad: f"kernel {bad.kernel}" if bad.kernel else bad.note,
+        where=lambda bad: (find_stage_of_blocks(subject) or f"kernel {bad.kernel}") if bad.kernel else bad.note,
     )  # fmt: skip
 
 
