@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import attnlab
-from attnlab.errors import ParameterError
+from attnlab.errors import ParameterError, ShapeError
 from attnlab.kernels import initial_values
 from attnlab.mechanisms import Dims, Mechanism, Parameter, Params, Weights, masked_softmax, stage
 from tests.install.models import build
@@ -90,3 +90,25 @@ def test_a_random_start_is_refused(declare: Callable[[Dims], Parameter]) -> None
     ):  # fmt: skip
         with torch.random.fork_rng(devices=[]), pytest.raises(ParameterError, match=words):
             compute()
+
+
+def test_a_stage_refuses_sizes_in_its_parameters() -> None:
+    @stage("paired")
+    @dataclass(frozen=True)
+    class Paired(Weights):
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            if dims.num_heads % 3:
+                raise ShapeError(f"'{self}' takes three heads at once, and there are {dims.num_heads}")
+            return {}
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return torch.softmax(scores, -1)
+
+    q = torch.randn(1, 4, 10, 8)
+    for compute in (
+        lambda: attnlab.attend(q, q, q, "dot | paired"), lambda: attnlab.Attention("dot | paired", 4, 8),
+        lambda: attnlab.install(build("gpt2"), "dot | paired"),
+    ):  # fmt: skip
+        with pytest.raises(ShapeError, match="'paired' takes three heads at once"):
+            compute()
+    assert attnlab.attend(q[:, :3], q[:, :3], q[:, :3], "dot | paired").shape == (1, 3, 10, 8)
