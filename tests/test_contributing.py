@@ -73,7 +73,7 @@ def test_stages_of_ones_own_work() -> None:
         "shifted | softmax": "blockwise", "dot | softmax | dilated": "banded", "dot | softmax | fading": "sdpa",
         "dot | identity | fading": "linear", "dot | softmax | minus_next": "sdpa", "dot | by_log_n": "sdpa",
         "dot | unit_rows": "blockwise", "dot | square(divide=sum)": "blockwise",
-        "dot | softmax | head_window": "banded",
+        "dot | softmax | head_window": "banded", "cosine | relu | sloped_bias": "blockwise",
     }  # fmt: skip
     for line, kernel in declared.items():
         explanation = attnlab.explain(line, length=300, causal=True)

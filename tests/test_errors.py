@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from attnlab import errors
-from attnlab.errors import AttnlabError, AttnlabWarning, closest
+from attnlab.errors import AttnlabError, AttnlabWarning, closest, remove_suggestion
 
 CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == errors.__name__]
 
@@ -23,3 +23,8 @@ def test_the_tree_of_the_module_names_every_class(cls: type) -> None:
 def test_the_closest_name_is_suggested(word: str, hint: str) -> None:
     assert closest(word, ["softmax", "ReLU", "minkowski"]) == hint
     assert closest(word, []) == ""
+
+
+def test_a_suggestion_can_be_removed_again() -> None:
+    message = f"unknown stage 'sofmax'{closest('sofmax', ['softmax'])}\n    dot | sofmax"
+    assert remove_suggestion(message) == "unknown stage 'sofmax'\n    dot | sofmax"

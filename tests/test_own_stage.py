@@ -207,6 +207,8 @@ def test_heads_that_mix_weights_need_no_declaration_and_other_shapes_are_refused
     torch.testing.assert_close(attnlab.attend(q, k, v, "dot | softmax | swapped_heads"), weights @ v)
     (advice,) = attnlab.explain("dot | softmax | swapped_heads", length=512).advice
     assert "define spread_values(v) and combine(output, p, layer)" in advice
+    assert "if every head mixes with every other, that is slower" in advice
+    assert attnlab.explain("dot | softmax | talking_heads", length=512).advice == ()
     for name, shape in (("half_the_heads", r"\(1, 1, 40, 4\)"), ("wide_heads", r"\(1, 2, 40, 8\)")):
         needed = rf"'{name}' must return \[batch, heads, length, channels\] = \(1, 2, 40, 4\), not {shape}"
         with pytest.raises(ShapeError, match=needed):

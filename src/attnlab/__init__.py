@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Mask,
         Mechanism,
         Output,
+        PositionScheme,
         Score,
         TokenDropout,
         Value,
@@ -52,6 +53,7 @@ HOMES = {
     "Attention": "kernels", "attend": "kernels", "explain": "kernels", "weights": "kernels",
     "CATALOG": "mechanisms", "Features": "mechanisms", "Forget": "mechanisms", "HeadMixing": "mechanisms",
     "Mask": "mechanisms", "Mechanism": "mechanisms", "Output": "mechanisms",
+    "PositionScheme": "mechanisms",
     "Score": "mechanisms", "TokenDropout": "mechanisms", "Value": "mechanisms", "Weights": "mechanisms",
     "mixer": "mechanisms", "stage": "mechanisms",
     "compare": "statistics", "statistics": "",
@@ -61,8 +63,8 @@ HOMES = {
 """The subpackage that defines each public name; an empty string for a subpackage itself."""
 
 __all__ = [
-    "CATALOG", "Attention", "Features", "Forget", "HeadMixing", "Mask", "Mechanism", "Output", "Score", "Study",
-    "TokenDropout", "Value", "Weights",
+    "CATALOG", "Attention", "Features", "Forget", "HeadMixing", "Mask", "Mechanism", "Output", "PositionScheme",
+    "Score", "Study", "TokenDropout", "Value", "Weights",
     "attend", "audit", "audits", "charts", "compare", "construct", "data", "describe", "errors", "explain", "heads",
     "install", "kernels", "load", "mechanism_of", "mechanisms", "mixer", "reports", "save", "stage", "statistics",
     "studies", "tasks", "training", "uninstall", "weights",

@@ -17,6 +17,7 @@ AttnlabWarning          a correct result that is slower or different from what o
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -82,3 +83,8 @@ def closest(word: str, known: Iterable[str]) -> str:
     # Below 0.6 a suggestion is rarely what was meant; of two letters, such as f2 for f1, one may be wrong.
     matches = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.6 if len(word) > 2 else 0.5)
     return f", did you mean '{by_lower_case[matches[0]]}'?" if matches else ""
+
+
+def remove_suggestion(message: str) -> str:
+    """Return a message without what `closest` adds, for words that were right when they were written."""
+    return re.sub(r", did you mean '[^']*'\?", "", message)

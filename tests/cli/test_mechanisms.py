@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +54,17 @@ def test_stages_show_their_arguments(capsys: pytest.CaptureFixture[str]) -> None
     assert "alpha=0.5, on=v, activation=relu" in out
     assert main(["mechanisms", "--stages", "--json"]) == 0
     assert {one["name"] for one in json.loads(capsys.readouterr().out)} == set(attnlab.mechanisms.REGISTRY)
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_stages_of_ones_own_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from dataclasses import dataclass\nimport attnlab\n@attnlab.stage('mine')\n@dataclass(frozen=True)\n"
+        "class Mine(attnlab.Weights):\n    'max(s, 0), by me.'\n"
+        "    def __call__(self, scores, n, p): return scores.relu()\n"
+    )
+    assert main(["mechanisms", "--plugin", str(plugin)]) == 0
+    (row,) = [row for row in capsys.readouterr().out.splitlines() if row.startswith("mine ")]
+    assert "max(s, 0), by me." in row
+    assert main(["mechanisms", "--plugin", str(tmp_path / "none.py")]) == 2

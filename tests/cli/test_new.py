@@ -50,6 +50,9 @@ def test_a_text_of_one_s_own_is_the_only_task(capsys: pytest.CaptureFixture[str]
     assert "5 times what a vocabulary of 1000 needs to beat pairs of words; the text is read about" in text
     said = capsys.readouterr().out
     assert "run study.toml --out study --workers 2 --plugin my.py" in said
+    assert "For a shorter run lower steps under [[phases.segments]] in study.toml" in said
+    assert '"wordpiece:1000" # trained on the text, with every character of it, so that there may be more;' in text
+    assert "steps = 2000 # fewer take less time; 4,096,000 tokens" in text
     assert "warning: the text is short, so expect it to be memorised" in said
     assert main(["new", "cosine", "--task", "recall", "--out", "other.toml"]) == 0
     said = capsys.readouterr().out

@@ -66,8 +66,9 @@ def test_a_stage_nobody_registered_is_named(saved: tuple[PreTrainedModel, Path])
     _, folder = saved
     edit(folder, attnlab={"mechanism": "dot | relu_cubed", "version": 1})
     for load in (attnlab.load, BertModel.from_pretrained):
-        with pytest.raises(MechanismError, match=r"first \(.*--plugin FILE\): unknown stage 'relu_cubed'"):
+        with pytest.raises(MechanismError, match=r"first \(.*--plugin FILE\): unknown stage 'relu_cubed'") as caught:
             load(folder)
+        assert "did you mean" not in str(caught.value)  # the line was right when it was saved
     (folder / "own.py").touch()
     with pytest.raises(MechanismError, match=r"runpy\.run_path\('.*own\.py'\)"):
         attnlab.load(folder)

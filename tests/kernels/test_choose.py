@@ -13,7 +13,7 @@ from attnlab import attend, explain
 from attnlab.errors import KernelError, RequestError
 from attnlab.kernels import KERNELS
 from attnlab.kernels.cpu import native
-from attnlab.mechanisms import Params, Score, Weights, stage
+from attnlab.mechanisms import LayerInput, Params, Score, Weights, masked_softmax, stage
 
 CHOICES = {
     "dot | softmax": "sdpa",
@@ -144,3 +144,33 @@ def test_advice_names_the_class_and_what_to_declare() -> None:
     for line in ("dot | softmax | mask(after)", "dot | argmax(straight_through=true)"):
         assert explain(line, length=64, causal=True).kernel == "rowwise"
         assert explain(line, length=64, causal=True).advice == ()
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_stage_that_needs_x_is_advised_to_forget_and_nothing_that_changes_nothing() -> None:
+    @stage("fading_score")
+    @dataclass(frozen=True)
+    class FadingScore(Score):
+        """Forgetting written as a score."""
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params, *, x: LayerInput, visible: Tensor) -> Tensor:
+            log_kept = (-x.keys.mean(-1).square()[:, None, None] * visible).cumsum(-1)
+            return torch.add(q @ k.mT, log_kept[..., -1:] - log_kept)
+
+    @stage("by_x")
+    @dataclass(frozen=True)
+    class ByX(Weights):
+        def __call__(self, scores: Tensor, n: Tensor, p: Params, *, x: LayerInput, visible: Tensor) -> Tensor:
+            return masked_softmax(scores * x.queries.mean(-1)[:, None, :, None], visible)
+
+    @stage("own_score")
+    @dataclass(frozen=True)
+    class OwnScore(Score):
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return q @ k.mT
+
+    (advice,) = explain("fading_score | argmax", length=64, causal=True).advice
+    assert advice.startswith("FadingScore requests x")
+    assert "derived from attnlab.Forget, with log_kept(x, p, k)" in advice
+    assert "declare" not in advice
+    assert explain("own_score | by_x", length=64).advice == ()

@@ -52,3 +52,4 @@ def test_the_numbers_in_results_are_counted() -> None:
         x[:2, None].expand(2, 5, 4) + x[0]
     assert max(results.counts) == 40
     assert results.counts[0] == 12
+    assert (results.num_bytes[0], max(results.num_bytes)) == (48, 160)

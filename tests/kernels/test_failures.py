@@ -12,7 +12,7 @@ from torch import Tensor
 import attnlab
 from attnlab.errors import MechanismError, ShapeError
 from attnlab.kernels.attend import attend_with_weights
-from attnlab.mechanisms import Output, Weights, stage
+from attnlab.mechanisms import Dims, Output, Parameter, Params, Weights, stage
 from tests.install.models import build, tokens
 
 pytestmark = pytest.mark.usefixtures("own_stages")
@@ -54,6 +54,22 @@ def test_the_stage_is_named(base: Any, call: Any, line: str, kind: type[Exceptio
         with pytest.raises(MechanismError, match=sentence) as caught:
             fail()
         assert isinstance(caught.value.__cause__, kind)
+
+
+@pytest.mark.parametrize("names", [("zeta", "beta"), ()])
+def test_a_misspelt_parameter_names_those_declared(names: tuple[str, ...]) -> None:
+    @stage("mine")
+    @dataclass(frozen=True)
+    class Mine(Weights):
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {name: Parameter((dims.num_heads,), 1.0, 1.0) for name in names}
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return torch.softmax(scores * p["zetta"][:, None, None], -1)
+
+    declared = r"declares zeta, beta, did you mean 'zeta'\?" if names else "declares no parameters"
+    with pytest.raises(MechanismError, match=rf"raised KeyError: 'zetta' .*`parameters` of the stage {declared}"):
+        attnlab.attend(Q, Q, Q, "dot | mine")
 
 
 def test_errors_of_attnlab_stay_as_they_are() -> None:

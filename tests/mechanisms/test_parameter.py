@@ -74,6 +74,10 @@ def test_start_is_a_tensor_or_a_function_of_head_channel_and_layer(tmp_path: Pat
         (lambda: Parameter((4,), float("nan"), 1), "low of a Parameter is a finite number, not nan"),
         (lambda: Parameter((4,), 1.0, 0.0), "low = 1.0 is above 0.0"),
         (lambda: Parameter((4,), 0, 1, start=torch.ones(4)), "low and high, or start; give one of the two"),
+        (lambda: Parameter((4,), std=0.1, start=torch.ones(4)), "std, or start; give one of the two"),
+        (lambda: Parameter((4,), 1.0, 1.0, std=0.1), "low and high, or std; give one of the two"),
+        (lambda: Parameter((4,), std=-0.1), "std of a Parameter is a standard deviation, at least 0, not -0.1"),
+        (lambda: Parameter((4,), std="0.1"), "std of a Parameter is a finite number, not '0.1'"),  # type: ignore[arg-type]
         (lambda: Parameter((4,), start=0.5), "give a number as low and high"),  # type: ignore[arg-type]
         (
             lambda: Parameter((4,), start=torch.ones(3)).draw("w", torch.Generator()),

@@ -29,6 +29,7 @@ from . import (  # noqa: F401  (each registers its check)
 from .by_layer import merge_audits
 from .check import Check, SubjectKind, known_checks
 from .finding import Audit, Findings, UnknownCheckError, match_name, normalize_name
+from .stage_faults import INDEPENDENT, NonFinite, find_non_finite
 from .subject import Subject
 
 
@@ -75,13 +76,35 @@ def audit(
     with threads, _default_autograd(), warnings.catch_warnings():
         # Checks use extreme inputs on purpose, for which a kernel may warn that it is slow.
         warnings.simplefilter("ignore", AttnlabWarning)
-        for check in choose_checks(kind, checks, train):
+        chosen = choose_checks(kind, checks, train)
+        broken = None
+        if any(check.kind not in INDEPENDENT for check in chosen):
+            broken = _find_non_finite(audited)
+        if broken is not None:
+            # The cause of all the others comes first.
+            chosen.sort(key=lambda check: check.kind != "numerics")
+        for check in chosen:
             if progress is not None:
                 progress(check.name)
-            finding = check(audited)
+            is_void = broken is not None and check.kind not in INDEPENDENT
+            finding = broken.replace_finding(check, audited) if broken and is_void else check(audited)
             if finding is not None:
                 findings.append(finding)
     return Audit(audited.title, audited.causal, Findings(findings), perf_counter() - start)
+
+
+def _find_non_finite(audited: Any) -> NonFinite | None:
+    """Return what is not finite of the outputs for ordinary inputs, with the stage it comes from if one is known."""
+    if isinstance(audited, Subject):
+        return find_non_finite(audited)
+    num_broken, num_outputs = audited.count_non_finite()
+    if not num_broken:
+        return None
+    lines = () if audited.mechanism is None else audited.mechanism.distinct
+    causes = (find_non_finite(Subject.create(each, audited.causal)) for each in lines if each.mixer is None)
+    stage = next((cause.stage for cause in causes if cause is not None), "")
+    where = stage or audited.locate_fault("its weights, or what it computes")
+    return NonFinite(num_broken, num_outputs, stage, where)
 
 
 @contextmanager

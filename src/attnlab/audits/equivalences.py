@@ -23,6 +23,7 @@ from attnlab.mechanisms import CausalMask, Mechanism, Positions, Value
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
+from .stage_faults import find_stage_of_blocks
 from .subject import LONG, MANY_HEADS, SHORT, Mode, Subject, compute_gradients, draw_mask, largest, peak, tolerance
 
 NAME = "equivalences"
@@ -58,7 +59,7 @@ def equivalences(subject: Subject) -> Finding:
             if bad.note == DECLARATION
             else f"Two ways to compute the same differ by {bad.figure:.2g} (allowed {bad.bound:.2g}): {bad.name}."
         ),
-        where=lambda bad: f"kernel {bad.kernel}" if bad.kernel else bad.note,
+        where=lambda bad: (find_stage_of_blocks(subject) or f"kernel {bad.kernel}") if bad.kernel else bad.note,
     )  # fmt: skip
 
 
@@ -89,13 +90,15 @@ def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
             product, what = product + score.position_bias(call.positions, p).detach(), f"{what} + position_bias"
         claim = f'{name} declares form = "features": its score is {what}'
         yield FindingPart(claim, peak(product - scores), tolerance(scores), DECLARATION)
-    if score.bias_of == "distances" and call.positions is not None:
-        moved = Positions(call.positions.queries + 3, call.positions.keys + 3)
-        first, second = (score.position_bias(where, p).detach() for where in (call.positions, moved))
-        claim = (
-            f"{name} declares bias_of = \"distances\": its bias depends only on the query's position minus the key's"
-        )
-        yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
+    for stage in call.mechanism.bias_stages:
+        if stage.bias_of == "distances" and call.positions is not None:
+            moved, own = Positions(call.positions.queries + 3, call.positions.keys + 3), call.params_of(stage)
+            first, second = (stage.position_bias(where, own).detach() for where in (call.positions, moved))
+            claim = (
+                f'{type(stage).__name__} declares bias_of = "distances": its bias depends only on the position of the '
+                "query minus that of the key"
+            )
+            yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
     yield from _check_masks(call)
 
 

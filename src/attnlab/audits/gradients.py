@@ -1,5 +1,6 @@
-"""Gradient flow: queries, keys, values and every learned parameter must get a gradient.
+"""Gradient flow: queries, keys, values and every learned parameter must get a gradient, and no other tensor.
 
+A trainable tensor that a stage uses without declaring it, such as a global nn.Parameter, is neither trained nor saved.
 Also reported, without a bound, is how much of the gradient to queries and keys remains if scores are 10⁵ times as
 large, where softmax saturates.
 """
@@ -7,10 +8,12 @@ large, where softmax saturates.
 import dataclasses
 
 import torch
+from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart
-from .subject import Mode, Subject, compute_gradients, peak
+from .stage_faults import find_first_stage
+from .subject import Inputs, Mode, Subject, compute_gradients, peak
 
 NAME = "gradient flow"
 LENGTH = 48
@@ -23,6 +26,9 @@ WORDS = {"q": "queries", "k": "keys", "v": "values", "x": "the layer's input", "
 def gradient_flow(subject: Subject) -> Finding:
     """Search for inputs and parameters without a gradient, or with one that is not finite."""
     causal = subject.causalities[-1]
+    undeclared = _find_undeclared(subject)
+    if undeclared:
+        return _report_undeclared(subject, undeclared)
     sizes, later = _measure_gradients(subject, causal), _measure_gradients(subject.move_parameters(), causal)
     judged = [*JUDGED, *subject.parameters]
     zero = [name for name in judged if not sizes[name] > 0]
@@ -45,14 +51,48 @@ def gradient_flow(subject: Subject) -> Finding:
 
 def _measure_gradients(subject: Subject, causal: bool, factor: float = 1.0) -> dict[str, float]:
     """Return the largest gradient of each input and parameter, with queries and keys multiplied by a factor."""
+    out, leaves, learned = _attend(subject, causal, factor)
+    cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(5), dtype=out.dtype)
+    gradients = compute_gradients(out, [*leaves.values(), *learned.values()], cotangent)
+    return {name: peak(g) for name, g in zip([*leaves, *learned], gradients, strict=True)}
+
+
+def _attend(subject: Subject, causal: bool, factor: float = 1.0) -> tuple[Tensor, Inputs, Inputs]:
+    """Return the reference's output, and the inputs and learned parameters that it depends on."""
     inputs = subject.inputs(2, LENGTH, torch.float64)
     inputs = {name: t * factor if name in ("q", "k") else t for name, t in inputs.items()}
     leaves = {name: t.requires_grad_() for name, t in inputs.items()}
     learned = {name: p.requires_grad_() for name, p in subject.cast_parameters(torch.float64).items()}
     out = dataclasses.replace(subject, parameters=learned).attend(leaves, Mode(causal, "reference", torch.float64))
-    cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(5), dtype=out.dtype)
-    gradients = compute_gradients(out, [*leaves.values(), *learned.values()], cotangent)
-    return {name: peak(g) for name, g in zip([*leaves, *learned], gradients, strict=True)}
+    return out, leaves, learned
+
+
+def _find_undeclared(subject: Subject) -> list[Tensor]:
+    """Return the trainable tensors that the output depends on beside the inputs and the declared parameters."""
+    out, leaves, learned = _attend(subject, subject.causalities[-1])
+    known = {id(t) for t in (*leaves.values(), *learned.values())}
+    nodes, seen, undeclared = [out.grad_fn], set(), []
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)  # only a leaf's node, which accumulates its gradient, has one
+        if leaf is not None and id(leaf) not in known:
+            undeclared.append(leaf)
+        nodes += [source for source, _ in node.next_functions]
+    return undeclared
+
+
+def _report_undeclared(subject: Subject, undeclared: list[Tensor]) -> Finding:
+    stage = find_first_stage(subject, lambda part: bool(_find_undeclared(part)))
+    kind, shape = type(undeclared[0]).__name__, list(undeclared[0].shape)
+    sentence = (
+        f"The output depends on a trainable {kind} {shape} that no stage declares, so that it is neither trained nor "
+        "saved with a model: declare it in `parameters`, and read it from p."
+    )
+    where = f"the {stage.slot} stage '{stage}'" if stage is not None else f"the stages of '{subject.mechanism}'"
+    return Finding(NAME, False, float(len(undeclared)), 0.0, sentence, where)
 
 
 def _measure_saturation(subject: Subject, causal: bool, sizes: dict[str, float]) -> float:

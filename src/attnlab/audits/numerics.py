@@ -1,7 +1,8 @@
 """Numerics: rows without a visible key, scores of ±10⁵, half precision, and gradients that are the derivative.
 
 A row without a visible key gives zeros and zero gradients. Scores of 10⁵, and ordinary ones in fp16 and bf16, give
-finite numbers. The gradients equal finite differences, unless a stage declares those of another function.
+finite numbers; so are the scores themselves. The gradients equal finite differences, unless a stage declares those of
+another function.
 """
 
 import dataclasses
@@ -25,7 +26,7 @@ def numerics(subject: Subject) -> Finding:
     # An output stage may add to a row without a visible key; before it, the row must be zero.
     inner = subject.replace_stages(output=())
     masked = (Mode(False, mask="keys"), Mode(False, mask="pairs"))
-    parts = [_check_empty_rows(inner, mode) for mode in inner.modes(*masked)]
+    parts = [_check_scores(subject), *(_check_empty_rows(inner, mode) for mode in inner.modes(*masked))]
     for mode in subject.modes():
         inputs = subject.inputs(2, LONG, mode.dtype)
         note = "Scores of ±10⁵ make numbers that are not finite: one bad batch would end a training run."
@@ -55,6 +56,19 @@ def numerics(subject: Subject) -> Finding:
         failed=lambda bad: bad.note,
         where=lambda bad: subject.locate_fault(parts, f"the stages of '{subject.mechanism}' (test: {bad.name})"),
     )  # fmt: skip
+
+
+def _check_scores(subject: Subject) -> FindingPart:
+    """Count the scores of ordinary inputs that are not finite."""
+    call, _ = subject.prepare(subject.inputs(1, LONG), Mode(False))
+    score = call.mechanism.score
+    with torch.no_grad():
+        scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, None))
+    note = (
+        f"'{score}' gives scores that are not finite. Softmax makes weights of 0 of −∞, other weights and rows without "
+        "another score make NaN: hide pairs by a Mask stage."
+    )
+    return FindingPart("scores that are not finite", float(_count_broken(scores)), 0.0, note)
 
 
 def _check_empty_rows(subject: Subject, mode: Mode) -> FindingPart:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
+from .stage_faults import find_stage_of_blocks
 from .subject import MANY_HEADS, ROUNDINGS, Inputs, Mode, Subject, compute_gradients, largest, peak, tolerance
 
 NAME = "padding and batch invariance"
@@ -42,7 +43,8 @@ def padding_invariance(subject: Subject) -> Finding:
         NAME, parts,
         passed="Neither padding, its content, side and amount, nor other sequences of the batch change a real token.",
         failed=explain_difference,
-        where=lambda bad: subject.locate_fault(parts, f"what the stages compute over all tokens (test: {bad.name})"),
+        where=lambda bad: find_stage_of_blocks(subject)
+        or subject.locate_fault(parts, f"what the stages compute over all tokens (test: {bad.name})"),
     )  # fmt: skip
 
 

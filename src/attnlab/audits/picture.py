@@ -49,7 +49,7 @@ def _draw_growth(finding: Finding, theme: Theme) -> Panel | None:
 
 def _draw_gradients(finding: Finding, theme: Theme) -> Panel | None:
     """Draw the gradients of a mechanism's inputs and parameters; a model has too many."""
-    if "none" in finding.data:
+    if "none" in finding.data or not finding.parts:
         return None
     rows = [
         Bar(part.name.removeprefix("gradient to "), part.figure, part.note != "")

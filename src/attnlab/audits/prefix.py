@@ -17,6 +17,7 @@ from attnlab.kernels.attend import finish
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
+from .stage_faults import find_stage_of_blocks
 from .subject import LONG, SHORT, Inputs, Mode, Subject, largest, peak, tolerance
 
 NAME = "prefix consistency"
@@ -45,7 +46,8 @@ def prefix_consistency(subject: Subject) -> Finding | None:
             f"Computed {HOW[bad.note]} an output differs by {bad.figure:.2g} from the "
             "one computed with the whole sequence there: what the model learns in training it will not do in use."
         ),
-        where=lambda bad: subject.locate_fault(parts, f"positions, counts or offsets of the stages (test: {bad.name})"),
+        where=lambda bad: find_stage_of_blocks(subject)
+        or subject.locate_fault(parts, f"positions, counts or offsets of the stages (test: {bad.name})"),
     )  # fmt: skip
 
 

@@ -8,19 +8,23 @@ import typer
 
 import attnlab
 from attnlab.cli import catalog
-from attnlab.cli.options import AsJson
+from attnlab.cli.options import AsJson, Plugins
+from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_entries, print_json
 
 
 def print_catalog(
     stages: Annotated[bool, typer.Option("--stages", help="List the stages of a line instead.")] = False,
     page: Annotated[str, typer.Option(metavar="DIR", help="Compute, check and time all, and write a page.")] = "",
+    plugins: Plugins = None,
     as_json: AsJson = False,
 ) -> int:
-    """Print the named mechanisms, each with its line and its paper; or every stage with its arguments."""
+    """Print the named mechanisms, each with its line and its paper; or every stage with its arguments, also if
+    --plugin adds your own."""
+    load_plugins(plugins)
     if page:
         return catalog.print_catalog_results(page)
-    if stages:
+    if stages or plugins:
         _print_stages(as_json)
         return 0
     entries = list(attnlab.mechanisms.CATALOG.values())

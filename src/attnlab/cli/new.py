@@ -131,6 +131,7 @@ def new(
     print(f"  {command} run {target} --out {folder} --workers 2{flags}   # {model.time}; the same command resumes it")
     print(f"  {command} report {folder} --open                   # the verdict, with curves, costs and audits")
     print(f"A try of every part takes a minute: {command} run {target} --budget smoke --out {folder}-try{flags}")
+    print(f"For a shorter run lower steps under [[phases.segments]] in {target}, for fewer runs seeds.")
     if MEMORISED in content:
         print(f"warning: the text is short, so expect it to be memorised ({target} says how often it is read)")
     return 0

@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
             # At the end of the interpreter a closed pipe would print a traceback.
             sys.stdout.flush()
         except AttnlabError as error:
-            is_unknown = "unknown stage" in str(error) and "--plugin" not in arguments
+            is_unknown = "unknown stage" in str(error) and "--plugin" not in (*arguments, *str(error).split())
             return _refuse(f"{error}\n(a stage of your own comes with --plugin FILE.py)" if is_unknown else str(error))
         except typer.TyperException as error:
             return _refuse(f"{error.format_message()}\n{_help_hint(error)}", error.exit_code)

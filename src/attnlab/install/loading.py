@@ -13,7 +13,7 @@ from transformers import GenerationConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from attnlab.checksums import DamageError, hash_file, verify_sums
-from attnlab.errors import InstallError, MechanismError, PretrainedError
+from attnlab.errors import InstallError, MechanismError, PretrainedError, remove_suggestion
 from attnlab.inputs import parse_json
 from attnlab.mechanisms import Line, parse_line
 from attnlab.pretrained import check_config, load_pretrained
@@ -75,7 +75,8 @@ def parse_saved_line(line: str, folder: Path) -> Line:
         how = f", such as runpy.run_path('{files[0]}')" if files else ""
         raise MechanismError(
             f"'{folder}' holds '{line}', which cannot be read; if its stages are your own, import the file that "
-            f"defines them first{how} (on the command line: --plugin {files[0] if files else 'FILE'}): {error}"
+            f"defines them first{how} (on the command line: --plugin {files[0] if files else 'FILE'}): "
+            f"{remove_suggestion(str(error))}"
         ) from error
 
 

@@ -66,7 +66,7 @@ def attend(
     the largest of them.
     positions: integers for stages that need positions: [k] or [b k] for the keys (queries take the last ones), or a
     pair (queries, keys). Default: 0, 1, …, with the last query at the last key. `causal` follows the order of the keys.
-    layer: the number of the layer in a model, for stages that depend on it.
+    layer: the number of the layer in a model, for stages and initial values that depend on it.
     generator: source of random numbers for dropout; default: torch's global generator.
     """
     call, num_axes = prepare(
@@ -155,6 +155,7 @@ def weights(
     x: GivenInput = None,
     tokens: Tensor | None = None,
     positions: Given = None,
+    layer: int = 0,
 ) -> Tensor:
     """Return the weights [b h q k], computed by the reference; arguments as in `attend`."""
     parsed = parse_mechanism(mechanism)
@@ -162,7 +163,7 @@ def weights(
         tokens = choose_unused_tokens(parsed, k)
     call, num_axes = prepare(
         q, k, k, parsed, causal=causal, mask=mask, scale=scale, parameters=parameters, x=x, tokens=tokens,
-        positions=positions,
+        positions=positions, layer=layer,
     )  # fmt: skip
     with _without_autocast(call.q):
         empty = call.q.new_zeros(*call.q.shape[:3], call.k.shape[2])

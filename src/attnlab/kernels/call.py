@@ -86,6 +86,8 @@ class Call:
 
     def gather_needs(self, stage: Stage, visible: Tensor | None, scores: Tensor | None = None) -> dict[str, Any]:
         """Return the keyword arguments a stage asks for; `visible` is None if all pairs are visible."""
+        if visible is not None and visible.dim() < 4:  # the causal rule alone is [q k]
+            visible = visible.reshape((1,) * (4 - visible.dim()) + tuple(visible.shape))
         known = {
             "positions": self.positions, "visible": visible, "scores": scores, "x": self.x,
             "num_heads": self.q.shape[1],

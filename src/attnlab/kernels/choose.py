@@ -15,6 +15,7 @@ from . import additive, banded, blockwise, distance, linear, reference, rowwise,
 from .call import Call, MaskKind, Request, check_sizes, refuse_mixer
 from .cost import Cost, estimate
 from .cpu import native
+from .failures import name_failing_stage
 from .fold import adapt_request
 from .masks import hide_pairs
 
@@ -144,6 +145,7 @@ def compute(kernel: Kernel, call: Call) -> Tensor:
     return kernel.attend(call if kernel is BANDED else hide_pairs(call))
 
 
+@name_failing_stage
 def explain(
     mechanism: str | Mechanism, length: int, *, num_queries: int | None = None, causal: bool = False,
     mask: MaskKind = "none", dropout: float = 0.0, batch: int = 1, num_heads: int = 4, head_dim: int = 64,
@@ -169,9 +171,11 @@ def explain(
     heads, by_row = request.mechanism.heads, tuple(stage for stage in request.mechanism.mask if stage.is_by_row)
     stages: tuple[Stage | None, ...] = ()
     if is_by_row:
-        # While heads mix pairs, or a mask needs whole rows, declarations of other stages change nothing.
+        # While heads mix pairs, a mask needs whole rows or a stage needs x, declarations of others change nothing.
         is_bound = by_row or (heads is not None and heads.mixes_pairs)
-        stages = (heads,) if is_bound else (request.mechanism.score, request.mechanism.weights, heads)
+        meeting = (request.mechanism.score, request.mechanism.weights)
+        needing_x = tuple(stage for stage in meeting if "x" in stage.inputs)
+        stages = (heads,) if is_bound else (*(needing_x or meeting), heads)
     advising = (*stages, *request.mechanism.mask)
     advice = tuple(stage.advice for stage in advising if stage is not None and stage.advice)
     form = chosen.FORM if inner is chosen else f"{chosen.FORM}, by {inner.NAME}: {inner.FORM}"

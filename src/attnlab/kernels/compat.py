@@ -44,17 +44,19 @@ def mark_constant(function: F) -> F:
 
 
 class CountResults(TorchDispatchMode):
-    """Count the numbers in the result of every operation inside the `with` block; torch has no public mode for this."""
+    """Count the numbers, and their bytes, in the result of every operation inside the `with` block; torch has no public
+    mode for this."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.counts: list[int] = []
+        self.num_bytes: list[int] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         results = result if isinstance(result, tuple | list) else (result,)
         # A view, such as an expanded tensor, takes no memory.
-        self.counts.append(
-            max((x.untyped_storage().nbytes() // x.itemsize for x in results if isinstance(x, Tensor)), default=0)
-        )
+        sizes = [(x.untyped_storage().nbytes(), x.itemsize) for x in results if isinstance(x, Tensor)]
+        self.counts.append(max((size // item for size, item in sizes), default=0))
+        self.num_bytes.append(max((size for size, _ in sizes), default=0))
         return result

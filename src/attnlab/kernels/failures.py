@@ -7,8 +7,8 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
-from attnlab.errors import AttnlabError, MechanismError
-from attnlab.mechanisms import Stage
+from attnlab.errors import AttnlabError, MechanismError, closest
+from attnlab.mechanisms import Dims, Stage
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,9 +33,24 @@ def name_failing_stage(function: Callable[P, R]) -> Callable[P, R]:
             if failed is None:
                 raise
             stage, place = failed
-            raise MechanismError(f"'{stage}' raised {type(error).__name__}: {error} (in {place})") from error
+            hint = _explain_missing_parameter(stage, error)
+            raise MechanismError(f"'{stage}' raised {type(error).__name__}: {error} (in {place}){hint}") from error
 
     return call
+
+
+def _explain_missing_parameter(stage: Stage, error: Exception) -> str:
+    """Return which parameters a stage declares, if it read one that it does not; else an empty string."""
+    if not isinstance(error, KeyError) or len(error.args) != 1 or not isinstance(error.args[0], str):
+        return ""
+    try:
+        declared = list(stage.parameters(Dims(2, 4, 4)))
+    except Exception:  # a declaration may not know these sizes
+        return ""
+    if (name := error.args[0]) in declared:
+        return ""
+    names = f"declares {', '.join(declared)}{closest(name, declared)}" if declared else "declares no parameters"
+    return f"; `parameters` of the stage {names}"
 
 
 def _find_stage(traceback: TracebackType | None) -> tuple[Stage, str] | None:

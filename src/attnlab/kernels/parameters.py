@@ -1,13 +1,16 @@
 """The learned parameters of a call: the caller's, checked, or their initial values."""
 
+import functools
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
 from attnlab.errors import ParameterError, closest
-from attnlab.mechanisms import Mechanism, Params
+from attnlab.mechanisms import Mechanism, Parameter, Params
+
+UNUSED_SEED = 2**61 - 1
 
 
 def check_parameters(
@@ -37,10 +40,30 @@ def initial_values(
     mechanism: Mechanism, num_heads: int, head_dim: int, value_dim: int, seed: int = 0, layer: int = 0, **more: int
 ) -> dict[str, Tensor]:
     """Return the initial values of the learned parameters; each depends only on the seed, its name and the layer."""
-    declared = mechanism.parameters(num_heads, head_dim, value_dim, layer, **more)
+    declare = functools.partial(mechanism.parameters, num_heads, head_dim, value_dim, layer, **more)
+    declared = declare()
     values = {}
     for name, parameter in declared.items():
         generator = torch.Generator()  # torch.compile leaves the function here, before a hash that it cannot trace
         generator.manual_seed(zlib.crc32(f"{name}:{seed}".encode()))
         values[name] = parameter.draw(name, generator)
+    if any(parameter.start is not None for parameter in declared.values()):
+        _refuse_random_starts(declare, values)
     return values
+
+
+def _refuse_random_starts(declare: Callable[[], Mapping[str, Parameter]], values: Mapping[str, Tensor]) -> None:
+    """Refuse a `start` that draws random numbers: initial values would not follow the seed of `install` or a run."""
+    with torch.random.fork_rng(devices=[]):
+        # A state that no caller has: torch.manual_seed inside a start gives the same values twice, and changes it.
+        state = torch.default_generator.manual_seed(UNUSED_SEED).get_state()
+        starts = {name: parameter for name, parameter in declare().items() if parameter.start is not None}
+        again = {name: parameter.draw(name, torch.Generator()) for name, parameter in starts.items()}
+        is_changed = not torch.equal(torch.default_generator.get_state(), state)
+    random = [name for name, value in again.items() if not torch.equal(value, values[name])]
+    if random or is_changed:
+        raise ParameterError(
+            f"start of parameter '{(random or list(starts))[0]}' draws random numbers, which no seed of attnlab would "
+            "determine; declare Parameter(shape, std=0.1) for normal values or Parameter(shape, -0.1, 0.1) for uniform "
+            "ones, which are drawn from the seed and the names of the layer and the parameter"
+        )

@@ -1,4 +1,5 @@
-"""Positions of the queries and keys of a call: the caller's, or 0, 1, … with the last query at the last key."""
+"""Positions of the queries and keys of a call: the caller's, or 0, 1, … with the last query at the last key; and the
+bias that a stage makes of them."""
 
 from dataclasses import dataclass
 
@@ -6,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import ShapeError
-from attnlab.mechanisms import Positions
+from attnlab.mechanisms import Params, Positions, PositionScheme, Score
 
 from .visibility import Visibility
 
@@ -110,3 +111,13 @@ def find_seen_keys(visibility: Visibility) -> Tensor:
     if visibility.mask is None:
         return torch.ones(1, 1, visibility.num_keys, dtype=torch.bool, device=visibility.device)
     return visibility.mask.flatten(1, 2).any(1, keepdim=True)
+
+
+def compute_bias(stage: Score | PositionScheme, positions: Positions, p: Params) -> Tensor:
+    """Return the bias [b|1 h|1 q k] of positions; refuse another shape."""
+    bias = stage.position_bias(positions, p)
+    pairs = (positions.queries.shape[-1], positions.keys.shape[-1])
+    if not isinstance(bias, Tensor) or bias.dim() != 4 or tuple(bias.shape[2:]) != pairs:
+        came = tuple(bias.shape) if isinstance(bias, Tensor) else type(bias).__name__
+        raise ShapeError(f"position_bias of '{stage}' must return [b h q k] with q, k = {pairs}, not {came}")
+    return bias

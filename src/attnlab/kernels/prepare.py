@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import RequestError
-from attnlab.mechanisms import HeadMixing, LayerInput, Mechanism, Params, Value, parse_mechanism
+from attnlab.mechanisms import HeadMixing, LayerInput, Mechanism, Params, PositionScheme, Value, parse_mechanism
 from attnlab.mechanisms.stage import check_result
 
 from .call import Call, refuse_mixer
@@ -46,7 +46,7 @@ def prepare(
     given_x = as_layer_input(x, q, k, num_axes)
     check_layer_input(parsed, given_x, q.shape[2], k.shape[2])
     ids = as_tokens(parsed, tokens, k)
-    more = {"model_dim": find_model_dim(given_x)}
+    more = {"model_dim": find_model_dim(given_x), "layer": layer}
     more["vocab_size"] = find_vocab_size(parsed, (q.shape[1], q.shape[3], v.shape[3]), ids, parameters)
     p = {**check_parameters(parsed, q, v, parameters, more), **_compute_constants(parsed, q)}
     q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first, ids)
@@ -67,7 +67,7 @@ def prepare(
     plain_q, plain_v = q, v
     q, k = _apply_features(parsed, q, k, p, visibility, is_before=True)
     if scheme.rotates and known_positions is not None:
-        q, k = scheme.rotate(q, known_positions.queries), scheme.rotate(k, known_positions.keys)
+        q, k = (_rotate(scheme, t, at) for t, at in ((q, known_positions.queries), (k, known_positions.keys)))
     q, k = _apply_features(parsed, q, k, p, visibility, is_before=False)
     v = v if parsed.heads is None else _spread_values(parsed.heads, v)
     decay = make_decay(parsed, given_x, k, p, visibility, known_positions)
@@ -76,6 +76,12 @@ def prepare(
         parsed, q, k, v, p, visibility, dropout, seed, known_positions, plain_q, plain_v, given_x, layer, decay, beta
     )
     return call, num_axes
+
+
+def _rotate(scheme: PositionScheme, t: Tensor, positions: Tensor) -> Tensor:
+    rotated = scheme.rotate(t, positions)
+    check_result(scheme, rotated, t.shape)
+    return rotated.to(t.dtype)
 
 
 def _spread_values(heads: HeadMixing, v: Tensor) -> Tensor:

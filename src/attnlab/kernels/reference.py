@@ -23,6 +23,7 @@ from .call import Call, Request, at_least_float
 from .decay import solve_delta
 from .dropout import keep, scale
 from .masks import keep_by_rows
+from .positions import compute_bias
 from .standins import fill_standins, needs_renormalising, renormalise
 
 NAME = "reference"
@@ -61,7 +62,7 @@ def weights(call: Call) -> Tensor:
     scores = _score(call, shown)
     if mechanism.positions.bias_of is not None:
         assert call.positions is not None
-        bias = mechanism.positions.position_bias(call.positions, call.params_of(mechanism.positions))
+        bias = compute_bias(mechanism.positions, call.positions, call.params_of(mechanism.positions))
         scores = scores + bias.to(scores.dtype)
     if mechanism.cap is not None:
         scores = mechanism.cap(scores)

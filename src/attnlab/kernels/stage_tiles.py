@@ -11,8 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.errors import ShapeError
-from attnlab.mechanisms import Mechanism, Params, Positions, PositionScheme, Score, TileRule, Weights
+from attnlab.mechanisms import Mechanism, Positions, PositionScheme, Score, TileRule, Weights
 from attnlab.mechanisms.stage import check_result
 
 from . import tiled
@@ -20,6 +19,7 @@ from .call import Call
 from .cpu.pairs import DotPairs
 from .division import as_divisor, divide, divide_values
 from .normalise import refuse_second_derivatives
+from .positions import compute_bias
 from .standins import fill_standins
 from .tiles import Tile
 from .visibility import Visibility
@@ -113,7 +113,7 @@ class _PositionBias(DotPairs):
         self.block = block
         with torch.set_grad_enabled(self.is_backward):
             self.leaves = self.learned.make_leaves() if self.is_backward else dict(self.learned.values)
-            self.bias = _compute_bias(self.stage, select_positions(self.positions, tile), self.leaves)
+            self.bias = compute_bias(self.stage, select_positions(self.positions, tile), self.leaves)
         self.has_finite_bias = self.has_finite_bias and bool(self.bias.sum().isfinite())
         if self.is_backward:
             self.dbias = torch.zeros_like(self.bias, dtype=self.accumulator)
@@ -317,16 +317,6 @@ def _are_consecutive(positions: Positions | None) -> bool:
     )
 
 
-def _compute_bias(stage: Score | PositionScheme, positions: Positions, p: Params) -> Tensor:
-    """Return the bias [b|1 h|1 q k] of positions; refuse another shape."""
-    bias = stage.position_bias(positions, p)
-    pairs = (positions.queries.shape[-1], positions.keys.shape[-1])
-    if not isinstance(bias, Tensor) or bias.dim() != 4 or tuple(bias.shape[2:]) != pairs:
-        came = tuple(bias.shape) if isinstance(bias, Tensor) else type(bias).__name__
-        raise ShapeError(f"position_bias of '{stage}' must return [b h q k] with q, k = {pairs}, not {came}")
-    return bias
-
-
 def _tabulate(call: Call) -> Tensor:
     """Return the bias of every distance of consecutive positions, in falling order, [h q+k−1]."""
     assert call.positions is not None
@@ -334,5 +324,5 @@ def _tabulate(call: Call) -> Tensor:
     num_queries, num_keys = positions.queries.shape[-1], positions.keys.shape[-1]
     start = positions.queries[0, 0, 0] - positions.keys[0, 0, 0]
     distances = torch.arange(num_queries - 1, -num_keys, -1, device=start.device) + start
-    bias = _compute_bias(stage, Positions(distances[None, None], start.new_zeros(1, 1, 1)), call.params_of(stage))
+    bias = compute_bias(stage, Positions(distances[None, None], start.new_zeros(1, 1, 1)), call.params_of(stage))
     return bias[0, :, :, 0].expand(call.q.shape[1], -1)

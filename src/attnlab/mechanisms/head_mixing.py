@@ -40,7 +40,8 @@ class HeadMixing(Stage):
             return ""
         return (
             f"{type(self).__name__} mixes weights, and a kernel must hold all of them: if a head's output is a sum "
-            "of what several heads' weights give for its values, define spread_values(v) and combine(output, p, layer)"
+            "of what a few heads' weights give for its values, as in a difference of pairs, define spread_values(v) "
+            "and combine(output, p, layer); if every head mixes with every other, that is slower"
         )
 
     def mix_scores(self, scores: Tensor, p: Params) -> Tensor:

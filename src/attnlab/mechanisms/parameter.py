@@ -40,10 +40,12 @@ UNSET = math.nan
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """A learned parameter: its shape, heads first, and its initial values, uniform from `low` to `high`, or `start`.
+    """A learned parameter: its shape, heads first, and its initial values: uniform from `low` to `high`, normal around
+    0 with the standard deviation `std`, or `start`.
 
     start: a tensor of this shape, or a function of the indices of its axes, such as `lambda head, channel: …`, which
-    gets one tensor of integers per axis and returns a tensor or a number.
+    gets one tensor of integers per axis and returns a tensor or a number. It must not be random: what is drawn from
+    `low`, `high` or `std` follows the seed, the name of the layer and the name of the parameter.
     """
 
     shape: tuple[int, ...]
@@ -55,6 +57,7 @@ class Parameter:
     start: Tensor | Callable[..., Any] | None = None
     is_table: bool = False
     """Whether its rows are looked up by token ids, and not multiplied with the tokens."""
+    std: float = 0.0
 
     def __post_init__(self) -> None:
         if self.high is UNSET:
@@ -69,15 +72,20 @@ class Parameter:
                 "the shape of a Parameter is a tuple of positive integers, such as (dims.num_heads,), not "
                 f"{self.shape!r}"
             )
-        for name, bound in (("low", self.low), ("high", self.high)):
+        for name, bound in (("low", self.low), ("high", self.high), ("std", self.std)):
             if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
                 raise ParameterError(
                     f"{name} of a Parameter is a finite number, not {bound!r}; give a tensor or a function as start="
                 )
         if self.low > self.high:
             raise ParameterError(f"a Parameter is drawn from low to high, and low = {self.low} is above {self.high}")
-        if self.start is not None and (self.low, self.high) != (0, 0):
-            raise ParameterError("a Parameter has low and high, or start; give one of the two")
+        if self.std < 0:
+            raise ParameterError(f"std of a Parameter is a standard deviation, at least 0, not {self.std}")
+        given = {"low and high": (self.low, self.high) != (0, 0), "std": self.std != 0, "start": self.start is not None}
+        if sum(given.values()) > 1:
+            names = ", or ".join(name for name, is_given in given.items() if is_given)
+            number = {2: "two", 3: "three"}[sum(given.values())]
+            raise ParameterError(f"a Parameter has {names}; give one of the {number}")
         if self.start is not None and not isinstance(self.start, Tensor) and not callable(self.start):
             raise ParameterError(
                 f"start of a Parameter is a tensor or a function of the indices of its axes, not {self.start!r}; "
@@ -85,9 +93,11 @@ class Parameter:
             )
 
     def draw(self, name: str, generator: torch.Generator) -> Tensor:
-        """Return the initial values in fp32; `name` stands in error messages. Only low and high use the generator."""
+        """Return the initial values in fp32; `name` stands in error messages. `start` does not use the generator."""
         if self.start is not None:
             return self._compute_start(name)
+        if self.std:
+            return self.std * torch.randn(self.shape, generator=generator, dtype=torch.float32, device="cpu")
         if self.low == self.high:
             return torch.full(self.shape, self.low, dtype=torch.float32, device="cpu")
         drawn = torch.rand(self.shape, generator=generator, dtype=torch.float32, device="cpu")
@@ -126,7 +136,8 @@ def check_parameters(stage: str, declared: object, dims: Dims) -> Mapping[str, P
         if not isinstance(parameter, Parameter):
             raise ParameterError(
                 f"parameter '{name}' of stage '{stage}' is {_describe(parameter)}; declare "
-                "attnlab.mechanisms.Parameter(shape, low, high) or Parameter(shape, start=tensor), and attnlab makes "
+                "attnlab.mechanisms.Parameter(shape, low, high), Parameter(shape, std=0.1) or Parameter(shape, "
+                "start=tensor), and attnlab makes "
                 f'the trainable tensor, which the call gets as p["{name}"]'
             )
         if parameter.shape[:1] not in ((dims.num_heads,), (dims.num_key_heads,)):

@@ -23,12 +23,23 @@ class PositionScheme(Stage):
     """Interface of a position scheme, and what kernels may assume about it.
 
     rotates: `rotate` changes q and k. bias_of: what `position_bias` depends on, as for a score; None: there is none.
+    A class that defines one of the two methods must declare the trait of it.
     """
 
     slot: ClassVar[Slot] = "positions"
     traits: ClassVar[tuple[str, ...]] = ("rotates", "bias_of")
     rotates: ClassVar[bool] = False
     bias_of: ClassVar[Literal["positions", "distances"] | None] = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "position_bias" in vars(cls) and cls.bias_of is None:
+            raise MechanismError(
+                f"{cls.__name__} defines position_bias, which is not used without bias_of: declare "
+                'bias_of = "distances" if it depends only on positions.distances, else bias_of = "positions"'
+            )
+        if "rotate" in vars(cls) and "rotates" not in vars(cls):
+            raise MechanismError(f"{cls.__name__} defines rotate, which is not used without it: declare rotates = True")
 
     @property
     def is_of_model(self) -> bool:
@@ -62,6 +73,8 @@ class PositionScheme(Stage):
 class ModelPositions(PositionScheme):
     """What the model has: its own position embeddings, rotation or bias."""
 
+    rotates: ClassVar[bool] = False
+
     what: Literal["model"] = argument("model", shown="positional")
 
     @property
@@ -76,6 +89,8 @@ class ModelPositions(PositionScheme):
 @dataclass(frozen=True)
 class NoPositions(PositionScheme):
     """No positions (Kazemnejad et al. 2023): order enters through the causal mask alone."""
+
+    rotates: ClassVar[bool] = False
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -72,6 +72,13 @@ class Score(Stage):
         """What to declare for a faster kernel, or an empty string."""
         if self.form is not None:
             return ""
+        if "x" in self.inputs:
+            return (
+                f"{type(self).__name__} requests x, which only this kernel passes on, and query_features and "
+                "key_features do not get it: if x makes the past fade, so that a score loses a number for each token "
+                "between key and query, write that as a stage of its own, derived from attnlab.Forget, with "
+                "log_kept(x, p, k)"
+            )
         return (
             f"{type(self).__name__} declares no form: if the score is a dot product of functions of q and k, declare "
             'form = "features" and define query_features(q, p) and key_features(k, p); if it adds a bias of positions, '

@@ -210,6 +210,7 @@ AXES: Mapping[str, str] = {
     "features": "[batch, heads, length, channels]",
     "forget": "[batch, heads, length, channels]",
     "heads": "[batch, heads, length, channels]",
+    "positions": "[batch, heads, length, head_dim]",
 }
 """What the call of a stage returns, by its slot."""
 

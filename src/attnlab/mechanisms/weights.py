@@ -94,7 +94,8 @@ class Weights(Stage):
     @property
     def advice(self) -> str:
         """What to declare for a faster kernel, or an empty string."""
-        if self.pointwise or self.is_softmax or self.tile_rule is not None:
+        # No faster kernel passes x on, whatever the stage declares.
+        if self.pointwise or self.is_softmax or self.tile_rule is not None or "x" in self.inputs:
             return ""
         return (
             f"{type(self).__name__} declares neither pointwise nor tile_rule: if each weight depends only on its own "

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attnlab.errors import RequestError
 from attnlab.install import mechanism_of
 from attnlab.install.compat import get_attention_name
+from attnlab.mechanisms import Line
 
 from ..subject import disable_onednn, noise, peak
 
@@ -57,6 +58,21 @@ class ModelSubject:
         mechanism = mechanism_of(self.model)
         installed = "" if mechanism is None else f", with '{mechanism}'"
         return f"{type(self.model).__name__}, {num_parameters:,} parameters{installed}"
+
+    @property
+    def mechanism(self) -> Line | None:
+        """The mechanism installed in the model, if any."""
+        return mechanism_of(self.model)
+
+    def count_non_finite(self) -> tuple[int, int]:
+        """Return how many outputs of random tokens are not finite, of how many; in fp32 at least."""
+        precise = self.precise
+        try:
+            with torch.no_grad(), precise.mode(False):
+                outputs = precise.outputs(self.tokens(2))
+        except Exception:  # a model may raise anything; the checks say so, each for itself
+            return 0, 0
+        return int((~outputs.isfinite()).sum()), outputs.numel()
 
     @property
     def length(self) -> int:

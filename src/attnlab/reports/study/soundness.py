@@ -78,9 +78,11 @@ def _make_leak_map(arm: str, line: str, finding: dict[str, Any], ending: str) ->
         from attnlab.audits import audit
 
         try:
-            strengths = audit(line, causal=True, checks=["causal leak"]).findings["causal leak"].data["map"]
+            strengths = audit(line, causal=True, checks=["causal leak"]).findings["causal leak"].data.get("map")
         except AttnlabError as error:
             return LeakMap(None, f"The map of {arm} cannot be drawn, since its mechanism is not known here: {error}")
+        if strengths is None:
+            return LeakMap(None, f"There is no map of {arm}: its outputs are not finite.")
         note = " The ledger has no map: it was computed again for this report, from the same random tokens."
     rows = [[float(strength) for strength in row] for row in strengths]
     caption = "Orange is an output that depends on a later token, so that its figures are invalid." + note

@@ -76,6 +76,8 @@ class InstalledArm:
         num_audited = count_layers(model.config)
         depth = f"{num_audited} of its {num_layers} layers, which are the same code"
         cut = f"; {depth}" if num_audited != num_layers else ""
+        if self.start.architecture is not None and "vocab_size" not in self.task.head_settings:
+            cut += f"; its vocabulary has {len(_Alphabet())} tokens, and that of the runs another number"
         subject = {
             "name": "installed model", "kind": "installed_model", "verdict": "reported", "passed": True,
             "judged": False, "sentence": f"Audited was {result.subject}{cut}.",

@@ -46,7 +46,9 @@ def test_a_leak_of_the_installed_model_alone_makes_an_arm_leak(tmp_path: Path, m
         alone, installed = record.audits["odd"]
         assert alone == "cosine | softmax"
         assert installed.startswith("cosine | softmax in tiny (")
-        assert record.audit_of(installed)[0]["sentence"].startswith("Audited was GPT2LMHeadModel, ")
+        sentence = record.audit_of(installed)[0]["sentence"]
+        assert sentence.startswith("Audited was GPT2LMHeadModel, ")
+        assert sentence.endswith("; its vocabulary has 128 tokens, and that of the runs another number.")
         assert [one["passed"] for one in record.audit_of(installed)] == [True, False]
     made.run(tmp_path / "out", say=quiet)
     assert len(asked) == 2  # once a study

@@ -1,0 +1,158 @@
+"""Which stage is at fault: a mechanism is put together from the baseline, stage by stage in the order of computation,
+until the fault appears.
+
+Outputs of ordinary inputs that are not finite are such a fault: no other check could say anything about them. A stage
+that takes a block of the queries for all of them is found by calling it both ways.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.errors import MechanismError
+from attnlab.kernels import reference
+from attnlab.kernels.call import Call
+from attnlab.mechanisms import Mechanism, Stage
+
+from .check import Check
+from .finding import Finding, FindingPart
+from .subject import LONG, SHORT, Mode, Subject, peak, tolerance
+
+ORDER = (
+    "values", "features", "positions", "forget", "score", "cap", "causal", "mask", "weights", "heads", "delta",
+    "output",
+)  # fmt: skip
+"""The slots in the order in which their stages compute."""
+
+BASELINE = Mechanism()
+
+INDEPENDENT = ("cost", "value_path", "other")
+"""The kinds of checks that do not compare outputs, and a user's own."""
+
+
+@dataclass(frozen=True)
+class NonFinite:
+    """Outputs of ordinary inputs that are not finite: how many, of how many, the stage they come from if it is known,
+    and where to look."""
+
+    num_broken: int
+    num_outputs: int
+    stage: str
+    where: str
+
+    def report(self, name: str) -> Finding:
+        """Return the finding of the check that is about numbers which are not finite."""
+        part = FindingPart("outputs of ordinary inputs that are not finite", float(self.num_broken), 0.0)
+        source = f"; the first to return such a number is {self.stage}" if self.stage else ""
+        sentence = f"{self.num_broken:,} of {self.num_outputs:,} outputs of ordinary inputs are not finite{source}."
+        return Finding(name, False, part.figure, part.bound, sentence, self.where, parts=(part,), kind="numerics")
+
+    def replace_finding(self, check: Check, subject: Any) -> Finding | None:
+        """Return what a check reports instead of its finding; None if it does not apply."""
+        if check.kind in ("leak", "prefix", "random_tokens") and subject.causal is False:
+            return None
+        if check.kind == "positions" and check(subject) is None:
+            return None
+        if check.kind == "numerics":
+            return self.report(check.name)
+        sentence = "Not checked: outputs of ordinary inputs are not finite."
+        return Finding(check.name, False, math.nan, None, sentence, self.where, kind=check.kind)
+
+
+def find_non_finite(subject: Subject) -> NonFinite | None:
+    """Return what is not finite of the reference's outputs for random inputs in fp32, or None."""
+    for causal in subject.causalities:
+        try:
+            out = _attend(subject, causal)
+        except Exception:  # a stage of the user may raise anything; the checks say so, each for itself
+            return None
+        if num_broken := int((~out.isfinite()).sum()):
+            fault = find_first_stage(subject, functools.partial(_is_broken, causal=causal))
+            stage = "" if fault is None else f"the {fault.slot} stage '{fault}'"
+            return NonFinite(num_broken, out.numel(), stage, stage or f"the stages of '{subject.mechanism}'")
+    return None
+
+
+def _is_broken(subject: Subject, causal: bool) -> bool:
+    return not bool(_attend(subject, causal).isfinite().all())
+
+
+def _attend(subject: Subject, causal: bool) -> Tensor:
+    with torch.no_grad():
+        return subject.attend(subject.inputs(1, LONG), Mode(causal, "reference"))
+
+
+def find_first_stage(subject: Subject, has_fault: Callable[[Subject], bool]) -> Stage | None:
+    """Return the first stage with which a mechanism has a fault, if those before it compute and the rest is the
+    baseline."""
+    for stage, stages in _list_parts(subject.mechanism):
+        try:
+            if has_fault(subject.replace_stages(**stages)):
+                return stage
+        except MechanismError:  # some stages need others that come later, as forget(per=channel) needs identity
+            continue
+    return None
+
+
+def _list_parts(mechanism: Mechanism) -> Iterator[tuple[Stage, dict[str, object]]]:
+    """Yield each stage that is not the baseline's, with the slots of the mechanism that ends with it."""
+    stages: dict[str, object] = {slot: getattr(BASELINE, slot) for slot in ORDER}
+    for slot in ORDER:
+        held = getattr(mechanism, slot)
+        if isinstance(held, tuple):
+            for number, stage in enumerate(held, 1):
+                stages[slot] = held[:number]
+                yield stage, dict(stages)
+        elif held is not None and held != stages[slot]:
+            stages[slot] = held
+            yield held, dict(stages)
+
+
+def find_stage_of_blocks(subject: Subject) -> str:
+    """Return which of score and weights gives other numbers for a block of the queries, or an empty string.
+
+    Kernels that compute blocks then differ from the reference, and none of them is at fault.
+    """
+    mode = Mode(subject.causalities[-1], dtype=torch.float64)
+    whole, _ = subject.prepare(subject.inputs(1, SHORT, torch.float64), mode)
+    rows = slice(SHORT // 2, SHORT - 1)
+    block = dataclasses.replace(
+        whole, q=whole.q[:, :, rows], visibility=whole.visibility.rows(rows.start, rows.stop, SHORT),
+        positions=whole.positions and whole.positions.rows(rows.start, rows.stop, SHORT),
+        x=whole.x and whole.x.rows(rows.start, rows.stop, SHORT),
+    )  # fmt: skip
+    with torch.no_grad():
+        score, stage = whole.mechanism.score, whole.mechanism.weights
+        scores, part = (
+            score(call.q, call.k, call.params_of(score), **call.gather_needs(score, call.visibility.pairs))
+            for call in (whole, block)
+        )
+        scores, part = (s.masked_fill(_hide(call), 0) for s, call in ((scores, whole), (part, block)))
+        suspect: Stage = score
+        if _agree(scores[:, :, rows], part):
+            suspect = stage
+            scores, part = (
+                reference.weigh(call, s, call.visibility.pairs) for call, s in ((whole, scores), (block, part))
+            )
+    if _agree(scores[:, :, rows], part):
+        return ""
+    return (
+        f"the {suspect.slot} stage '{suspect}': it gives other numbers for a block of the queries than for all of "
+        "them, as torch.arange, the sizes of tensors and sums over queries do; request `positions` or use n "
+        "(CONTRIBUTING.md, What a stage may assume)"
+    )
+
+
+def _hide(call: Call) -> Tensor:
+    pairs = call.visibility.pairs
+    return torch.zeros((), dtype=torch.bool) if pairs is None else ~pairs
+
+
+def _agree(whole: Tensor, part: Tensor) -> bool:
+    return peak(whole - part) <= tolerance(whole)
