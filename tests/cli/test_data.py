@@ -72,7 +72,7 @@ def test_a_broken_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["embedded:pydco"], "did you mean 'pydoc'"),
         (["nowhere.txt"], "there is no nowhere.txt"),
         (["embedded:mqar"], "has token ids and no text"),
-        (["embedded:boolq"], "has no single column of text; give column= one of 'question', 'passage'"),
+        (["embedded:boolq"], "has no single column of text; name one of 'question', 'passage'"),
         (["embedded:pydoc", "--clean", "unicod"], "did you mean 'unicode'"),
         (["embedded:pydoc", "--figure", "out.gif"], "gif"),
         (["embedded:pydoc", "--tokenizer", "nowhere/vocab.txt"], "there is no nowhere/vocab.txt"),

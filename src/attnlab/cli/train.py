@@ -57,6 +57,8 @@ def train(
         raise RequestError("--out DIR is missing: the folder that the run keeps its checkpoints and metrics in")
     load_plugins(plugin)
     from attnlab.training import Display, build, read_result
+    from attnlab.training.record.folder import OWN_FILES
+    from attnlab.training.record.lock import refuse_foreign_files
     from attnlab.training import train as train_job
 
     folder = expand_path(out)
@@ -85,6 +87,7 @@ def train(
         else:
             chosen = [*(f"--{name}" for name in extent), *(["--segment"] if segment else [])]
             run = read_run(folder, settings, chosen)
+    refuse_foreign_files(folder, OWN_FILES, "run")
     ended = read_result(folder)
     is_first = os.environ.get("RANK", "0") == "0"  # under torchrun one process prints for all
     display = Display(is_quiet=not is_first)

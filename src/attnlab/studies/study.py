@@ -17,7 +17,7 @@ from attnlab.notebook import Facts, Showable, in_notebook
 from attnlab.training.loop.precision import choose_precision
 from attnlab.training.loop.stopping import StopRequest, stop_request
 from attnlab.training.record.files import write_through
-from attnlab.training.record.lock import lock_folder
+from attnlab.training.record.lock import lock_folder, refuse_foreign_files
 from attnlab.training.tracking.trackers import check_trackers
 
 from .answers.analysis import Answer
@@ -219,6 +219,7 @@ class Study(Showable):
     def _open_ledger(self, out: str | Path) -> Iterator[tuple[Path, Ledger]]:
         folder = expand_path(out).resolve()
         refuse_network(folder / LEDGER)
+        refuse_foreign_files(folder, (FILE, LEDGER), "study")
         with lock_folder(folder), closing(Ledger(folder / LEDGER)) as ledger:
             yield folder, ledger
 

@@ -43,7 +43,7 @@ def test_the_column_is_named_or_must_be_meant(tmp_path: Path) -> None:
     rows = [{"question": "a?", "passage": "b.", "label": True}, {"question": "c?", "passage": None}]
     path = write_file(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     assert list(open_source(path, column="question").documents()) == ["a?", "c?"]
-    with pytest.raises(DataError, match=r"has no single column of text; give column= one of 'question', 'passage'"):
+    with pytest.raises(DataError, match=r"has no single column of text; name one of 'question', 'passage'"):
         list(open_source(path).documents())
     with pytest.raises(DataError, match=r"row 2, line 2: column 'passage' is None, but a text is needed"):
         list(open_source(path, column="passage").documents())

@@ -65,6 +65,17 @@ def test_rows_are_evaluated_by_as_many_as_a_pass_holds() -> None:
         assert job.dev.batch == batch
 
 
+def test_a_tokenizer_is_trained_on_both_texts_of_a_pair(tmp_path: Path) -> None:
+    rows = [{"question": "is it red", "passage": "the passage is blue", "answer": at % 2 == 0} for at in range(12)]
+    file = tmp_path / "train.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    data = Data(train=str(file), tokenizer="word")
+    vocabulary = build(small("sst2", data=data).replace(task="boolq")).tokenizer.get_vocab()
+    assert {"red", "blue"} <= vocabulary.keys()
+    one = data.replace(column="passage")
+    assert "red" not in build(small("sst2", data=one).replace(task="boolq")).tokenizer.get_vocab()
+
+
 def test_mnli_is_evaluated_on_its_own_half(tmp_path: Path) -> None:
     names = ("entailment", "neutral", "contradiction")
     for split, number in (("train", 12), ("dev_matched", 5), ("dev_mismatched", 7)):

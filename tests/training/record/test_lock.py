@@ -16,7 +16,7 @@ import pytest
 from attnlab.errors import TrainingError
 from attnlab.training import build, train
 from attnlab.training.record import lock
-from attnlab.training.record.lock import lock_folder
+from attnlab.training.record.lock import lock_folder, refuse_foreign_files
 from tests.training.record.mortal import CONTEXT, hold
 from tests.training.runs import quiet, small
 
@@ -164,3 +164,17 @@ def test_what_was_there_or_was_written_stays(tmp_path: Path) -> None:
             (folder / "metrics.jsonl").write_text(content)
             raise TrainingError("refused")
         assert (folder / "metrics.jsonl").exists()
+
+
+def test_a_folder_with_files_of_others_is_refused_and_unchanged(tmp_path: Path) -> None:
+    refuse_foreign_files(tmp_path / "missing", ("config.json",), "run")
+    (tmp_path / ".hidden").touch()
+    refuse_foreign_files(tmp_path, ("config.json",), "run")
+    (tmp_path / "homework.doc").touch()
+    (tmp_path / "notes").mkdir()
+    with pytest.raises(TrainingError, match=r"holds other files \(homework.doc and 1 more\) and no run; give a new or"):
+        refuse_foreign_files(tmp_path, ("config.json",), "run")
+    for name in ("config.json", "lock"):
+        (tmp_path / name).touch()
+        refuse_foreign_files(tmp_path, ("config.json",), "run")
+        (tmp_path / name).unlink()

@@ -148,7 +148,11 @@ def _choose_text_column(name: str, row: Row) -> str:
     texts = [column for column, value in row.items() if isinstance(value, str)]
     if len(texts) == 1:
         return texts[0]
-    raise DataError(f"{name} has no single column of text; give column= one of {', '.join(map(repr, texts or row))}")
+    known = ", ".join(map(repr, texts or row))
+    raise DataError(
+        f"{name} has no single column of text; name one of {known} (column= in Python and in a study's [data], --set "
+        "data.column= for attnlab train, --column for attnlab data)"
+    )
 
 
 def _refuse_column(place: str, column: str, row: Row) -> DataError:

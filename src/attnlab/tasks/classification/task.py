@@ -83,6 +83,12 @@ class Classification(PaddedTask):
         """Read labelled texts."""
         return self.columns.read(self.columns.open(*self._find_split(source, split)), self.labels)
 
+    def list_texts(self, source: str | Path | Source) -> list[str] | None:
+        """Return both texts of every pair, on which a new tokenizer is trained; None if examples are single texts."""
+        if not self.columns.pair:
+            return None
+        return [text for example in self.examples(source) for text in (example.text, example.pair) if text]
+
     def _find_split(self, source: str | Path | Source, split: str | None) -> tuple[str | Path | Source, str | None]:
         """Replace a split with a name of its own by its file in a folder or its name on the hub."""
         split_name = dict(self.splits).get(split or "")

@@ -105,7 +105,16 @@ def find_tokenizer(run: RunSpec, source: Source) -> Any:
         return load_tokenizer(name)
     if size and not is_whole_number(size):
         raise TrainingError(f"a tokenizer's size is a whole number, as in '{kind}:4000', not '{size}'")
-    return train_tokenizer(source, kind, int(size) if size else None)
+    return train_tokenizer(_choose_texts(run, source), kind, int(size) if size else None)
+
+
+def _choose_texts(run: RunSpec, source: Source) -> Source | list[str]:
+    """Return what a new tokenizer is trained on: the documents of the source, or the texts of a task of pairs."""
+    task = load_task(run.task, **run.task_settings)
+    texts: list[str] | None = None
+    if run.data.column is None and hasattr(task, "list_texts"):
+        texts = task.list_texts(source)
+    return source if texts is None else texts
 
 
 def _make_streams(run: RunSpec, task: Any, source: Source, tokenizer: Any, say: Say) -> list[Stream]:

@@ -21,6 +21,8 @@ WORKLOAD = "workload.json"
 TRACKERS = "trackers"
 """The folder of files that trackers keep; they have no effect on the run."""
 MICRO = "micro_batch"
+OWN_FILES = (CONFIG, RESULT, METRICS, WORKLOAD)
+"""The files by which a run's folder is recognised."""
 
 
 def read_result(folder: Path) -> Result | None:

@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,23 @@ except ImportError:  # Windows
 LOCK = "lock"
 _HELD: set[int] = set()
 """The file descriptors of the locks of this process."""
+
+
+def refuse_foreign_files(folder: Path, own: Collection[str], kind: str) -> None:
+    """Refuse to write a run or a study among files of others.
+
+    own: names by which an earlier run or study is recognised, beside its lock. Hidden files do not count.
+    """
+    try:
+        names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    except OSError:
+        return  # opening it reports the error
+    foreign = [name for name in names if not name.startswith(".")]
+    if foreign and {LOCK, *own}.isdisjoint(names):
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise TrainingError(
+            f"{folder} holds other files ({foreign[0]}{more}) and no {kind}; give a new or empty folder"
+        )
 
 
 @contextmanager
