@@ -203,7 +203,7 @@ def _read_values(rows: TextTable, columns: Mapping[str, SummaryColumn], table: R
     if pattern is None and not is_long:
         return
     roles = find_roles(rows, {"value": "+".join(columns)} if is_long else {})
-    for number, row in rows.rows:
+    for line, row in rows.rows:
         in_row = {part: row[column] for part, column in roles.parts.items()}
         step = parse_number(in_row["step"]) if "step" in in_row else table.steps[-1]
         for name, column in columns.items():
@@ -218,4 +218,4 @@ def _read_values(rows: TextTable, columns: Mapping[str, SummaryColumn], table: R
                 cells = [cell for cell in table.values if (cell.arm, cell.group, cell.metric, cell.step) == key]
                 title = join_words(*key[:3], "" if step is None else f"at {show_step(step)}")
                 recorded = np.array([cell.number for cell in cells])
-                yield ReportedValue(title, metric, column.is_mean, row[name], f"line {number}, {name}", recorded)
+                yield ReportedValue(title, metric, column.is_mean, row[name], f"{line}, {name}", recorded)

@@ -9,7 +9,7 @@ from .caption import find_metric
 from .columns import MEANS, OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
 from .metrics import recognise_metric, split_words, standardise_metric
 from .patterns import ColumnPattern, find_seed_columns, guess_form, guess_pattern, read_pattern
-from .rows import TextTable
+from .rows import TextTable, list_columns
 from .table import Run
 
 UNNAMED = "value"
@@ -85,7 +85,7 @@ class TableLayout:
             columns = (
                 "one dataset or task in each of the columns" if len(names) > 1 else "the dataset or task in column"
             )
-            yield f"{columns} {_list(names)}"
+            yield f"{columns} {list_columns(names)}"
         if self.source:
             yield f"metric {self.metric} (from {self.source})"
         elif any(self.name_metric(name) == UNNAMED for name in roles.values) and not {"metric"} & {*roles.parts}:
@@ -113,7 +113,7 @@ class TableLayout:
         }
         for words, columns in lists.items():
             if columns:
-                yield f"{words} {_list(columns)}"
+                yield f"{words} {list_columns(columns)}"
 
     def write_map(self) -> str:
         """Return the `--map` that reads the table as it was read; to change the reading, change a part of it."""
@@ -129,11 +129,11 @@ class TableLayout:
             parts.append(f"table={self.given['table']}")
         return ",".join(parts)
 
-    def runs(self) -> Iterator[tuple[Run, int, Mapping[str, str]]]:
+    def runs(self) -> Iterator[tuple[Run, str, Mapping[str, str]]]:
         """Yield each row with its run and line; the run is empty if it is in the names of the value columns."""
-        for number, row in self.rows.rows:
+        for line, row in self.rows.rows:
             group = ", ".join(row[name] for name in self.roles.groups)
-            yield (self.part("arm", row), group, self.part("seed", row)), number, row
+            yield (self.part("arm", row), group, self.part("seed", row)), line, row
 
     def part(self, name: str, row: Mapping[str, str], default: str = "") -> str:
         """Return one part of a row, such as its arm."""
@@ -224,12 +224,7 @@ def _ask_for_pattern(rows: TextTable, form: str, names: Sequence[str]) -> str:
     kept = [name for name in fitting if name not in others]
     are_not = "is not" if len(others) == 1 else "are not"
     return (
-        f"how are the columns of '{rows.name}' meant: {_list(kept, 3)} are of the form {form}, and {_list(others, 3)} "
-        f"{are_not}? Give {quote_map('columns={arm}')} if each column is an arm, or name the columns of scores: "
+        f"how are the columns of '{rows.name}' meant: {list_columns(kept, 3)} are of the form {form}, and "
+        f"{list_columns(others, 3)} {are_not}? Give {quote_map('columns={arm}')} if each column is an arm, or name the columns of scores: "
         f"{quote_map(f'columns={form},value=' + '+'.join(kept))}"
     )
-
-
-def _list(columns: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(map(repr, columns[:most]))
-    return f"{shown} and {len(columns) - most} more" if len(columns) > most else shown

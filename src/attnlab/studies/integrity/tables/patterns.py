@@ -50,6 +50,11 @@ def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
     return ColumnPattern(text, meanings)
 
 
+def fits_pattern(text: str, name: str) -> bool:
+    """Tell whether the name of a column has the form of a pattern."""
+    return bool(_match_names(text, [name]))
+
+
 def _match_names(text: str, names: Sequence[str], seed: str = f"(?i:{SEED.pattern})") -> dict[str, dict[str, str]]:
     """Return the parts of each name that fits a pattern. seed: the expression of a seed."""
     parts = re.findall(r"\{(\w+)\}", text)

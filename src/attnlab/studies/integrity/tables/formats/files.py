@@ -73,10 +73,13 @@ def _join_tables(tables: Sequence[TextTable]) -> TextTable:
     first = tables[0]
     names = _shorten([table.name for table in tables])
     header = list(dict.fromkeys(name for table in tables for name in table.header))
-    rows = [(number, {name: row.get(name, "") for name in header}) for table in tables for number, row in table.rows]
+    rows = [
+        (f"{line} of '{name}'", {column: row.get(column, "") for column in header})
+        for name, table in zip(names, tables, strict=True) for line, row in table.rows
+    ]  # fmt: skip
     files = [name for name, table in zip(names, tables, strict=True) for _ in table.rows]
     title = ", ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]} ({len(names)} files)"
-    joined = replace(first, name=title, header=tuple(header), rows=tuple(rows))
+    joined = replace(first, name=title, header=tuple(header), rows=tuple(rows), is_joined=True)
     if first.form == LM_EVAL:
         return name_lm_eval_seeds(joined)
     known = {"".join(split_words(name)) for name in header}
