@@ -183,17 +183,18 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
 
 
 def _explain_directions(directions: Iterable[tuple[str, bool]]) -> Iterator[str]:
-    from attnlab.studies.integrity.tables.metrics import recognise_metric
+    from attnlab.studies.integrity.tables.metrics import read_direction, recognise_metric
 
     for is_higher, word in ((True, "Higher"), (False, "Lower")):
         named = [metric for metric, higher in directions if higher == is_higher]
-        guessed = [metric for metric in named if not recognise_metric(metric)]
+        guessed = [metric for metric in named if not recognise_metric(metric) and read_direction(metric) is None]
         if named:
             yield f"{word} is better: {', '.join(named)}."
         if guessed:
             yield (
-                f"The direction of {', '.join(guessed)} is assumed, since no known metric has this name; --metric "
-                "NAME, such as --metric perplexity, gives it."
+                f"The direction of {', '.join(guessed)} is assumed, since no known metric has this name. An arrow "
+                "behind the name in the table, as in 'FID ↓', gives it; if these are tasks, --metric NAME gives their "
+                "metric."
             )
 
 

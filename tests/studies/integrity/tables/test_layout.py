@@ -8,6 +8,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.studies.integrity import TableHints, judge, read_table
+from attnlab.studies.integrity.tables.metrics import higher_is_better
 from tests.studies.integrity.result_tables import write_text
 from tests.studies.integrity.tables.table_corpus import CORPUS, SampleTable
 
@@ -235,3 +236,29 @@ def test_a_column_named_std_is_the_spread_of_the_only_score(name: str, file: str
     path.write_text(text, encoding="utf-8")
     table = read_table(str(path), hints=TableHints(metric="ppl", num_seeds=5))
     assert [(cell.metric, cell.value, cell.sd) for cell in table.cells] == [("ppl", 24.3, 0.2), ("ppl", 23.6, 0.3)]
+
+
+@pytest.mark.parametrize(
+    ("header", "hints", "metrics", "is_higher"),
+    [
+        ("Model,Gap ↓,BLEU ↑", None, ["Gap ↓", "BLEU ↑"], [False, True]),
+        ("Model,WikiText ↓,C4 ↓", "gap", ["gap ↓"], [False]),
+        ("Model,MNLI ↑,RTE ↑", "accuracy", ["accuracy"], [True]),
+        ("Model,MNLI ↑,WikiText ↓", "accuracy", ["MNLI ↑", "WikiText ↓"], [True, False]),
+        ("Model,s1,s2", "gap (lower is better)", ["gap (lower is better)"], [False]),
+        ("seed,base ↓,ours ↓", None, ["value ↓"], [False]),
+    ],
+)
+def test_an_arrow_gives_the_direction(
+    header: str, hints: str | None, metrics: list[str], is_higher: list[bool], tmp_path: Path
+) -> None:
+    path = write_text(tmp_path, f"{header}\n{'1' if header.startswith('seed') else 'base'},1,2\n2,3,4\n")
+    table = read_table(path, hints=TableHints(metric=hints))
+    assert table.metrics == metrics
+    assert [higher_is_better(metric) for metric in table.metrics] == is_higher
+
+
+def test_a_misspelt_metric_has_a_hint(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "Model,s1,s2\na,1,2\nb,3,4\n")
+    layout = read_table(path, hints=TableHints(metric="acuracy")).layout
+    assert "metric acuracy (from --metric; it is not a known name, did you mean 'accuracy'?)" in layout

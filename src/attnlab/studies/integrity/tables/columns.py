@@ -9,7 +9,7 @@ from attnlab.errors import RequestError, closest
 from attnlab.inputs import is_whole_number
 
 from .figure import is_empty, parse_number
-from .metrics import recognise_metric, split_words
+from .metrics import read_direction, recognise_metric, split_words
 from .patterns import BASELINES, guess_pattern
 from .rows import TextTable
 
@@ -291,10 +291,14 @@ def _is_group(rows: TextTable, name: str) -> bool:
 
 
 def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> list[str]:
-    """Return the columns of scores: one named `value`, else known metrics, else every named column of numbers."""
+    """Return the columns of scores: one named `value`, else known metrics, else every named column of numbers.
+
+    A name with an arrow is that of a metric.
+    """
     named = [name for name in _find_columns_named(rows, "value") if name in left]
     if named and ("metric" in parts or (len(named) == 1 and not any(map(recognise_metric, left)))):
         return named[:1]
     numeric = [name for name in left if name and rows.is_numeric(name)]
     # A table made for readers has no columns besides scores, and often names them by their dataset.
-    return numeric if rows.is_for_readers else [name for name in numeric if recognise_metric(name)] or numeric
+    metrics = [name for name in numeric if recognise_metric(name) or read_direction(name) is not None]
+    return numeric if rows.is_for_readers else metrics or numeric

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, closest
 
 from .caption import find_metric
 from .columns import MEANS, OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
-from .metrics import recognise_metric, split_words, standardise_metric
+from .metrics import KNOWN, higher_is_better, read_direction, recognise_metric, split_words, standardise_metric
 from .patterns import ColumnPattern, find_seed_columns, guess_form, guess_pattern, read_pattern
 from .rows import TextTable, list_columns
 from .table import Run
@@ -87,7 +87,8 @@ class TableLayout:
             )
             yield f"{columns} {list_columns(names)}"
         if self.source:
-            yield f"metric {self.metric} (from {self.source})"
+            hint = "" if recognise_metric(self.metric) else closest(self.metric, KNOWN)
+            yield f"metric {self.metric} (from {self.source}{f'; it is not a known name{hint}' if hint else ''})"
         elif any(self.name_metric(name) == UNNAMED for name in roles.values) and not {"metric"} & {*roles.parts}:
             yield "metric not named (--metric NAME, such as accuracy)"
         if self.unused_metric:
@@ -145,7 +146,7 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     roles = find_roles(rows, given)
     named, source = (metric, "--metric") if metric else find_metric(rows.name, rows.caption)
     pattern = _find_pattern(rows, roles, given)
-    if pattern is None and named and _are_groups(roles, given):
+    if pattern is None and named and _are_groups(roles, given, named):
         pattern = ColumnPattern("{group}", {name: {"group": name} for name in roles.values})
     if pattern is not None:
         used = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *pattern.meanings}
@@ -165,8 +166,15 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     return replace(layout, source="", unused_metric="" if is_known else metric or "")
 
 
-def _are_groups(roles: ColumnRoles, given: Mapping[str, str]) -> bool:
-    """Tell whether columns of scores are datasets of one metric that is named elsewhere: no name of theirs has one."""
+def _are_groups(roles: ColumnRoles, given: Mapping[str, str], metric: str) -> bool:
+    """Tell whether columns of scores are datasets of one metric that is named elsewhere.
+
+    No name of theirs has a metric, nor states another direction than the metric's.
+    """
+    stated = {read_direction(name) for name in roles.values} - {None}
+    is_known = bool(recognise_metric(metric)) or read_direction(metric) is not None
+    if len(stated) > 1 or (is_known and stated - {higher_is_better(metric)}):
+        return False
     if "metric" in roles.parts or not roles.values or any(map(recognise_metric, roles.values)):
         return False
     if len(roles.values) == 1:
@@ -225,6 +233,6 @@ def _ask_for_pattern(rows: TextTable, form: str, names: Sequence[str]) -> str:
     are_not = "is not" if len(others) == 1 else "are not"
     return (
         f"how are the columns of '{rows.name}' meant: {list_columns(kept, 3)} are of the form {form}, and "
-        f"{list_columns(others, 3)} {are_not}? Give {quote_map('columns={arm}')} if each column is an arm, or name the columns of scores: "
-        f"{quote_map(f'columns={form},value=' + '+'.join(kept))}"
+        f"{list_columns(others, 3)} {are_not}? Give {quote_map('columns={arm}')} if each column is an arm, or "
+        f"name the columns of scores: {quote_map(f'columns={form},value=' + '+'.join(kept))}"
     )

@@ -14,7 +14,7 @@ from .damaged_cells import explain_damage, find_checked_layout
 from .figure import CellFigure, has_last_digits, is_empty, parse_figure, parse_number
 from .formats.files import read_files
 from .layout import TableLayout
-from .metrics import split_words
+from .metrics import add_direction, split_words
 from .patterns import BASELINES
 from .rows import list_columns
 from .spreads import describe_spreads, settle_spreads
@@ -91,6 +91,7 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
         for name in layout.roles.values:
             parts = layout.pattern.meanings[name] if layout.pattern is not None else {}
             metric = layout.part("metric", row, parts.get("metric", layout.name_metric(name)))
+            metric = add_direction(metric, name)
             run_arm, run_group = parts.get("arm", arm) or "all", join_words(parts.get("group", ""), group)
             run_seed = parts.get("seed", seed)
             if not run_seed:

@@ -16,7 +16,8 @@ LATEX, MARKDOWN = "a LaTeX table", "a Markdown table"
 class TextTable:
     """The columns of a table, and each row by column with its line in words, such as "line 3".
 
-    Of several files that are read as one table, the line names the file, and is_joined is True. form: the format of the file in words, empty for CSV. caption: the text around the table. scores: the columns that
+    Of several files that are read as one table, the line names the file, and is_joined is True.
+    form: the format of the file in words, empty for CSV. caption: the text around the table. scores: the columns that
     hold scores, where the format says so. remarks: what was done to read the file, in words.
     """
 

@@ -13,7 +13,7 @@ from .blocks import TextBlock
 from .delimited import read_delimited
 from .exports import tidy_export
 from .json_file import is_json, read_json
-from .latex import find_latex, is_latex, prepare_latex, read_latex
+from .latex import find_latex, is_latex, read_latex
 from .lm_eval import LM_EVAL, name_lm_eval_seeds
 from .markdown import find_markdown, read_markdown
 
@@ -34,9 +34,9 @@ def read_file(path: str, chosen: int | None = None) -> TextTable:
         return tidy_export(read_json(path, text))
     lines = text.splitlines()
     if blocks := find_markdown(lines):
-        return read_markdown(path, _choose(path, blocks, chosen), text)
+        return read_markdown(path, _choose(path, blocks, chosen))
     if is_latex(text):
-        return read_latex(path, _choose(path, find_latex(text), chosen), prepare_latex(text))
+        return read_latex(path, _choose(path, find_latex(text), chosen))
     if chosen not in (None, 1):
         raise RequestError(f"--map table={chosen}: '{path}' has one table")
     return tidy_export(read_delimited(path, lines))
