@@ -10,11 +10,11 @@ from attnlab.errors import RequestError
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 from ..tables.caption import SPREAD_NAMES
-from ..tables.columns import MEANS, SDS, find_roles
+from ..tables.columns import SDS, find_roles
 from ..tables.figure import parse_number
 from ..tables.formats.files import read_file
 from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric, split_words, standardise_metric
-from ..tables.patterns import guess_pattern
+from ..tables.patterns import MEANS, guess_pattern
 from ..tables.reading import TableHints, read_table
 from ..tables.rows import TextTable
 from ..tables.table import ResultTable, group_cells, join_words, show_step

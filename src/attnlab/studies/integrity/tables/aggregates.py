@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from attnlab.errors import RequestError
 
-from .columns import MEANS, SDS, is_aggregate
+from .columns import SDS, is_aggregate
 from .figure import is_unreported, parse_figure, parse_number
 from .layout import TableLayout
 from .metrics import split_words
+from .patterns import MEANS
 from .table import Cell, StatedSummary, group_cells
 
 NAMES = frozenset({*MEANS, *SDS, "median", "all"})

@@ -10,14 +10,14 @@ from attnlab.inputs import is_whole_number
 
 from .figure import is_empty, parse_number
 from .metrics import read_direction, recognise_metric, split_words
-from .patterns import BASELINES, guess_pattern
+from .patterns import BASELINES, MEANS, guess_pattern
 from .rows import TextTable
 
 COUNTS = ("n", "num", "number of", "count")
 NAMES: Mapping[str, Sequence[str]] = {
     "arm": (
         "arm", "method", "methods", "variant", "mechanism", "system", "attention", "approach", "algorithm", "model",
-        "models", "config", "group name", "name",
+        "models", "attn", "attention type", "attn type", "mixer", "config", "group name", "name",
     ),
     "seed": ("seed", "random seed", "run", "run id", "trial", "replicate", "repeat", "fold"),
     "step": ("step", "steps", "global step", "iteration", "iterations", "iter", "update", "epoch"),
@@ -51,10 +51,14 @@ SETTINGS = frozenset({
     "hours", "gpuhours", "time", "walltime", "runtime", "memory", "index", "id", "idx", "rank", "date", "timestamp",
 })  # fmt: skip
 """Names of numbers that are neither scores nor budgets: arms may differ in learning rate and in run time."""
+IN_CONFIG = ("arm", "seed")
+"""Parts whose columns may have a prefix, as in the configuration of a tracker: model.attention, params.seed."""
+GENERAL = ("config", "group name", "name", "run", "n")
+"""Names that say nothing of an arm or a seed behind a prefix, as in optimizer.name."""
 PER_RUN = ("arm", "seed", "step", "metric", "prediction", "label", "examples", "num_seeds")
 IN_MAP = (*PER_RUN[:4], "value", "group", *PER_RUN[4:], "columns", "table")
 RUN_NAMES = frozenset({"name", "runname", "displayname", "runid", "id", "file", "path"})
-MEANS, SDS = ("mean", "avg", "average"), ("std", "sd", "stdev", "stddev")
+SDS = ("std", "sd", "stdev", "stddev")
 ERRORS = ("stderr", "sem", "se")
 RANGES = ("min", "max", "median", "ci", "ci95", "lower", "upper", "var", "variance")
 OURS = frozenset({*BASELINES, "ours", "proposed"})
@@ -157,6 +161,8 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
             columns = [name for name in columns if _are_counts(rows, name, part)]
         if (part == "num_seeds" and "seed" in parts) or f"{{{part}}}" in given.get("columns", ""):
             columns = []
+        if part == "arm" and _has_run_rows(rows, parts):
+            columns = _put_repeated_first(rows, columns)
         if part not in parts and columns:
             parts[part] = columns[0]
             taken.add(columns[0])
@@ -169,6 +175,10 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     left = [name for name in left if name not in (*spreads.values(), *errors)]
     budgets = [name for name in left if "".join(split_words(name)) in BUDGETS]
     left = [name for name in left if name not in budgets and not is_setting(name)]
+    if "arm" not in given and _names_runs(rows, parts) and (arms := _list_repeated_texts(rows, left)):
+        # The name of a run is none of an arm if each row has its own, and a column of text tells the arms.
+        parts["arm"] = _choose_arm(rows, arms)
+        left = [name for name in left if name != parts["arm"]]
     if not {"arm", "prediction"} & {*parts} and "{arm}" not in given.get("columns", "") and not rows.scores:
         arm = _find_arm(rows, [name for name in left if name not in (*groups, *values)], parts)
         parts |= {} if arm is None else {"arm": arm}
@@ -222,7 +232,40 @@ def _check_column(rows: TextTable, column: str) -> str:
 
 def _find_columns_named(rows: TextTable, part: str) -> list[str]:
     columns = {" ".join(split_words(name)): name for name in rows.header}
-    return [columns[name] for name in NAMES[part] if name in columns]
+    found = [columns[name] for name in NAMES[part] if name in columns]
+    if part in IN_CONFIG:
+        # A setting that is the same in all rows tells no arms apart.
+        behind = {
+            " ".join(split_words(re.split(r"[./]", name)[-1])): name
+            for name in rows.header if re.search(r"[./]", name) and len({*rows.column(name)}) > 1
+        }  # fmt: skip
+        found += [behind[name] for name in NAMES[part] if name in behind and name not in GENERAL]
+    return list(dict.fromkeys(found))
+
+
+def _has_run_rows(rows: TextTable, parts: Mapping[str, str]) -> bool:
+    """Tell whether each row is a run: the table has seeds, or comes from a tracker."""
+    return "seed" in parts or bool(_find_columns_named(rows, "seed")) or rows.is_of_tracker
+
+
+def _put_repeated_first(rows: TextTable, columns: Sequence[str]) -> list[str]:
+    """Return the columns that may name arms; one with a value of its own in every row comes after the others."""
+    return sorted(columns, key=lambda name: not 1 < len({*rows.column(name)}) < len(rows.rows))
+
+
+def _names_runs(rows: TextTable, parts: Mapping[str, str]) -> bool:
+    """Tell whether the column of arms holds the names of runs, each row its own."""
+    arm = parts.get("arm")
+    if arm is None or "".join(split_words(arm)) not in RUN_NAMES or not _has_run_rows(rows, parts):
+        return False
+    return len(rows.rows) > 1 and len({*rows.column(arm)}) == len(rows.rows)
+
+
+def _list_repeated_texts(rows: TextTable, names: Sequence[str]) -> list[str]:
+    """Return the columns of text that have several values, some of them in several rows, and are no groups by name."""
+    texts = [name for name in names if not rows.is_numeric(name) and any(rows.column(name))]
+    texts = [name for name in texts if " ".join(split_words(name)) not in NAMES["group"]]
+    return [name for name in texts if 1 < len({*rows.column(name)}) < len(rows.rows)]
 
 
 def _are_counts(rows: TextTable, name: str, part: str) -> bool:
@@ -237,8 +280,8 @@ def _are_counts(rows: TextTable, name: str, part: str) -> bool:
 def _find_spreads(names: Sequence[str], kinds_of_spread: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return the column with the spread of each column of means, and other columns of standard errors and ranges.
 
-    kinds_of_spread: words for a spread over seeds. A standard error is one only beside a number of seeds; otherwise it
-    is over examples.
+    kinds_of_spread: words for a spread over seeds. A standard error is one beside a number of seeds, or beside a column
+    that is named as a mean, such as acc_mean; otherwise it is over examples.
     """
     words = {name: split_words(name) for name in names}
     stems = {tuple(word for word in split if word not in MEANS): name for name, split in words.items()}
@@ -248,7 +291,8 @@ def _find_spreads(names: Sequence[str], kinds_of_spread: Sequence[str]) -> tuple
         if not kinds:
             continue
         stem = tuple(word for word in split if word not in kinds)
-        if kinds[0] in kinds_of_spread and stem in stems and stems[stem] != name:
+        is_of_mean = kinds[0] in ERRORS and bool({*words[stems.get(stem, name)]} & {*MEANS})
+        if (kinds[0] in kinds_of_spread or is_of_mean) and stem in stems and stems[stem] != name:
             spreads[stems[stem]] = name
         elif kinds[0] in ("stderr", "sem") or stem in stems:
             errors.append(name)
@@ -271,13 +315,17 @@ def _find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) ->
     pattern = guess_pattern(numeric, ("arm", "metric", "seed"))
     if pattern is not None and "{seed}" in pattern.text and "{arm}" in pattern.text:
         return None
-    repeated = [name for name in texts if 1 < len({*rows.column(name)}) < len(rows.rows)]
-    found = repeated or ([] if "seed" in parts else texts)
-    if len(found) > 1:
-        shown = ", or ".join(f"'{name}' ({', '.join(dict.fromkeys(rows.column(name)))[:40]})" for name in found[:4])
-        options = " or ".join(quote_map(f"arm={name}") for name in found[:4])
-        raise RequestError(f"which column of '{rows.name}' names the arms: {shown}? Give {options}")
-    return found[0] if found else None
+    found = _list_repeated_texts(rows, texts) or ([] if "seed" in parts else texts)
+    return _choose_arm(rows, found) if found else None
+
+
+def _choose_arm(rows: TextTable, names: Sequence[str]) -> str:
+    """Return the only column that may name the arms; several are a question."""
+    if len(names) == 1:
+        return names[0]
+    shown = ", or ".join(f"'{name}' ({', '.join(dict.fromkeys(rows.column(name)))[:40]})" for name in names[:4])
+    options = " or ".join(quote_map(f"arm={name}") for name in names[:4])
+    raise RequestError(f"which column of '{rows.name}' names the arms: {shown}? Give {options}")
 
 
 def _is_group(rows: TextTable, name: str) -> bool:

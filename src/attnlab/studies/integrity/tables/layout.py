@@ -6,9 +6,16 @@ from dataclasses import dataclass, field, replace
 from attnlab.errors import RequestError, closest
 
 from .caption import find_metric
-from .columns import MEANS, OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
+from .columns import OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
 from .metrics import KNOWN, higher_is_better, read_direction, recognise_metric, split_words, standardise_metric
-from .patterns import ColumnPattern, find_seed_columns, guess_form, guess_pattern, read_pattern
+from .patterns import (
+    MEANS,
+    ColumnPattern,
+    find_mean_suffix,
+    find_seed_columns,
+    guess_pattern_of_means,
+    read_pattern,
+)
 from .rows import TextTable, list_columns
 from .table import Run
 
@@ -47,7 +54,7 @@ class TableLayout:
     def unused(self) -> tuple[str, ...]:
         """Columns of numbers beside columns of arms that are not read as scores."""
         are_arms = self.pattern is not None and "{arm}" in self.pattern.text
-        return tuple(name for name in self.roles.ignored if are_arms and self.rows.is_numeric(name))
+        return tuple(name for name in self.roles.ignored if name and are_arms and self.rows.is_numeric(name))
 
     def name_metric(self, column: str) -> str:
         """Return the metric of a column of scores, from its name without the word for a mean."""
@@ -66,7 +73,7 @@ class TableLayout:
         if rows.form:
             yield rows.form
         in_names = "" if pattern is None else pattern.text
-        if in_names and ("{arm}" in in_names or "{metric}" in in_names):
+        if pattern is not None and not pattern.are_tasks and in_names.replace("{seed}", "").count("{"):
             yield f"columns {in_names}"
         if "{arm}" in in_names:
             yield "arms in columns"
@@ -80,7 +87,7 @@ class TableLayout:
             yield f"seeds in rows ('{roles.parts['seed']}')"
         elif "prediction" not in roles.parts and "num_seeds" not in roles.parts:
             yield "no seeds named"
-        if in_names == "{group}" and pattern is not None:
+        if pattern is not None and pattern.are_tasks:
             names = list(pattern.meanings)
             columns = (
                 "one dataset or task in each of the columns" if len(names) > 1 else "the dataset or task in column"
@@ -89,12 +96,18 @@ class TableLayout:
         if self.source:
             hint = "" if recognise_metric(self.metric) else closest(self.metric, KNOWN)
             yield f"metric {self.metric} (from {self.source}{f'; it is not a known name{hint}' if hint else ''})"
-        elif any(self.name_metric(name) == UNNAMED for name in roles.values) and not {"metric"} & {*roles.parts}:
+        elif self._lacks_metric():
             yield "metric not named (--metric NAME, such as accuracy)"
         if self.unused_metric:
             yield f"--metric {self.unused_metric} not used, since the table names its metrics"
         yield from self._describe_columns()
         yield from rows.remarks
+
+    def _lacks_metric(self) -> bool:
+        """Tell whether nothing names the metric of some column of scores."""
+        if "metric" in self.roles.parts or (self.pattern is not None and self.pattern.metrics):
+            return False
+        return any(self.name_metric(name) == UNNAMED for name in self.roles.values)
 
     def _describe_columns(self) -> Iterator[str]:
         for part, column in self.roles.parts.items():
@@ -123,7 +136,7 @@ class TableLayout:
             parts.append(f"group={'+'.join(self.roles.groups)}")
         if self.pattern is not None:
             parts.append(f"columns={self.pattern.text}")
-        is_one_group = self.pattern is not None and self.pattern.text == "{group}" and len(self.roles.values) == 1
+        is_one_group = self.pattern is not None and self.pattern.are_tasks and len(self.roles.values) == 1
         if self.roles.values and (self.pattern is None or "value" in self.given or is_one_group):
             parts.append(f"value={'+'.join(self.roles.values)}")
         if "table" in self.given:
@@ -147,7 +160,13 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     named, source = (metric, "--metric") if metric else find_metric(rows.name, rows.caption)
     pattern = _find_pattern(rows, roles, given)
     if pattern is None and named and _are_groups(roles, given, named):
-        pattern = ColumnPattern("{group}", {name: {"group": name} for name in roles.values})
+        suffix = find_mean_suffix(roles.values)
+        meanings = {name: {"group": name.removesuffix(suffix)} for name in roles.values}
+        pattern = ColumnPattern(f"{{group}}{suffix}", meanings)
+    is_given = "{metric}" in given.get("columns", "")
+    if pattern is not None and pattern.metrics and named and not is_given:
+        # Names of columns that are no metrics are tasks of the one that is named.
+        pattern = pattern if any(map(recognise_metric, pattern.metrics)) else pattern.read_metrics_as_tasks()
     if pattern is not None:
         used = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *pattern.meanings}
         spreads = {value: spread for value, spread in roles.spreads.items() if value in pattern.meanings}
@@ -201,15 +220,15 @@ def _find_pattern(rows: TextTable, roles: ColumnRoles, given: Mapping[str, str])
     # Means with SDs are over seeds: a number in their names is not one.
     parts = ("arm", "metric") if roles.spreads else ("arm", "metric", "seed")
     wanted = [part for part in parts if part not in roles.parts]
-    form, metrics = guess_form(names, wanted), [name for name in names if recognise_metric(name)]
-    pattern = guess_pattern(names, wanted)
+    form, pattern = guess_pattern_of_means(names, wanted)
+    metrics = [name for name in names if recognise_metric(name)]
     if pattern is not None and ("{metric}" in pattern.text or not metrics):
         return pattern
     # Columns that are no metrics, beside a column of seeds or groups, or one named `ours`: each is an arm.
     has_ours = any(OURS & {*split_words(name)} for name in names)
     is_beside = "seed" in roles.parts or bool(roles.groups) or form is not None or has_ours
     if is_beside and not metrics and "{seed}" not in (form or ""):
-        return read_pattern("{arm}", names)
+        return read_pattern(f"{{arm}}{find_mean_suffix(names)}", names)
     if form is not None:
         raise RequestError(_ask_for_pattern(rows, form, names))
     return None

@@ -57,7 +57,7 @@ def read_table(
     cells, averages = drop_averages(cells)
     cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
-    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.text == "{group}" else {}
+    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.are_tasks else {}
     short = next((row[name] for _, row in rows.rows for name in layout.roles.values if has_last_digits(row[name])), "")
     notation = [f"{short} is read as a mean with an uncertainty of its last digits"] if short else []
     words = (*layout.describe(), *describe_spreads(cells, spreads), *notation, *averages, *unreported)

@@ -10,6 +10,7 @@ from .figure import MARKS, is_empty, parse_figure, parse_number
 
 MAX_CELLS = 500_000
 LATEX, MARKDOWN = "a LaTeX table", "a Markdown table"
+MLFLOW, RUNS = "an MLflow export", "a runs table of W&B or MLflow"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class TextTable:
     def is_for_readers(self) -> bool:
         """Whether the table was made to be read, in LaTeX or Markdown, and not for programs."""
         return self.form in (LATEX, MARKDOWN)
+
+    @property
+    def is_of_tracker(self) -> bool:
+        """Whether the table is the runs of an experiment tracker, each in its row."""
+        return self.form in (MLFLOW, RUNS)
 
     def column(self, name: str) -> list[str]:
         """Return the cells of one column."""

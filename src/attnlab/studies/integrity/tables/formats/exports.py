@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ..figure import is_empty
 from ..metrics import recognise_metric, split_words
-from ..rows import TextTable
+from ..rows import MLFLOW, RUNS, TextTable
 from ..run_names import split_run_names
 
 RANGE = re.compile(r"__(MIN|MAX)$")
@@ -30,7 +30,7 @@ def tidy_export(table: TextTable) -> TextTable:
         return _name_arms(_tidy_runs(_tidy_mlflow(table)))
     names = {" ".join(split_words(name)) for name in table.header}
     if "name" in names and names & {"state", "status", "created", "run id"}:
-        return _name_arms(_tidy_runs(replace(table, form="a runs table of W&B or MLflow")))
+        return _name_arms(_tidy_runs(replace(table, form=RUNS)))
     return table
 
 
@@ -70,7 +70,7 @@ def _tidy_mlflow(table: TextTable) -> TextTable:
     kept = {name: new for name, new in names.items() if name in table.header}
     rows = tuple((line, {new: row[name] for name, new in kept.items()}) for line, row in table.rows)
     scores = tuple(new for name, new in kept.items() if name.startswith("metrics.") and new not in ("step", "epoch"))
-    return replace(table, header=tuple(kept.values()), rows=rows, form="an MLflow export", scores=scores)
+    return replace(table, header=tuple(kept.values()), rows=rows, form=MLFLOW, scores=scores)
 
 
 def _tidy_runs(table: TextTable) -> TextTable:
@@ -95,7 +95,7 @@ def _is_score(table: TextTable, name: str) -> bool:
 
 def _name_arms(table: TextTable) -> TextTable:
     """Add columns for arm and seed where the names of the runs show them and no column does."""
-    known = {" ".join(split_words(name)) for name in table.header}
+    known = {split_words(name)[-1] for name in table.header if split_words(name)}
     column = next((name for name in table.header if name.lower() == "name"), None)
     if column is None or "seed" in known or not table.rows or all(map(is_empty, table.column(column))):
         return table
