@@ -51,6 +51,11 @@ def print_judgement(judgement: "Judgement") -> None:
             f"Columns of numbers that are not read as arms: {shown}. If one is an arm, add value=COLUMN+…, with all "
             "columns of scores, to this line."
         )
+    elif any(word.startswith("not used: '") for word in table.layout):
+        print_below(
+            "To use a column that is not used, give it a part in this line: value=COLUMN+… as scores, with all columns "
+            "of scores, or group=COLUMN, or arm=COLUMN."
+        )
     print_results(judgement)
     if len(table.arms) < 2:
         print(
@@ -119,7 +124,7 @@ def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str
 
 
 def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
-    from attnlab.statistics.verdict import AT_CEILING, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
+    from attnlab.statistics.verdict import AT_CEILING, AT_LEAST, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
 
     notes: dict[str, list[str]] = {}
     for row in rows:
@@ -132,7 +137,9 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         stability = row.comparison.data.stability
         notes.setdefault(f"{stability.words}: {stability.reason}", []).append(row.name)
         for kind, sentences in row.comparison.notes_by_kind.items():
-            for note in sentences if not is_odd and kind not in OMITTED_NOTES else ():
+            # A difference that is settled beyond the threshold needs no word on the power for the threshold.
+            is_settled = kind == "power" and AT_LEAST.partition("{")[0] in decision.words
+            for note in sentences if not is_odd and not is_settled and kind not in OMITTED_NOTES else ():
                 notes.setdefault(note, []).append(row.name)
     num_primary = sum(row.comparison is not None and row.role == "primary" for row in rows)
     for note, names in notes.items():

@@ -14,7 +14,7 @@ from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
 from .checks.seeds import check_lone_seed, check_missing
 from .checks.summaries import check_stated_summaries, check_summaries
-from .checks.units import describe_units, settle_units
+from .checks.units import describe_units, describe_unused_units, settle_units
 from .finding import IntegrityFinding
 from .options import JudgeOptions
 from .tables.table import Cell, ResultTable
@@ -68,7 +68,8 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     """Examine a table."""
     options = options or JudgeOptions()
     table = table.with_num_examples(options.num_examples)
-    settled, units, mixed = settle_units(table, options.find_units(table))
+    asked = options.find_units(table)
+    settled, units, mixed = settle_units(table, asked)
     impossible = list(find_impossible(settled, units))
     left_out = list(dict.fromkeys(cell for values in impossible for cell in values.cells))
     primary = options.find_primary(settled)
@@ -91,7 +92,7 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
-    unit_words = tuple(describe_units(settled, units))
+    unit_words = (*describe_units(settled, units), *describe_unused_units(table, asked))
     return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes, unit_words)
 
 

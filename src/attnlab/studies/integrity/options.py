@@ -53,7 +53,10 @@ class JudgeOptions:
             if unit is not None:
                 units[metric] = unit
             elif name is not None:
-                raise RequestError(f"--units has no '{name}'{closest(name, UNITS) or '.'} Units: {', '.join(UNITS)}")
+                raise RequestError(
+                    f"--units has no '{name}'{closest(name, UNITS) or '.'} It takes percent or fraction, if all values "
+                    "are that, or convert, which multiplies the fractions among percentages by 100"
+                )
         return units
 
     def find_smallest(self, table: ResultTable, units: Units) -> dict[str, float]:
