@@ -97,7 +97,7 @@ def test_every_copied_arm_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     scores, other = "70.68,72.11,71.61,74.96", "71.02,72.53,70.33,74.01"
     assert main(["compare", *(f"{name}={scores}" for name in "abcdef"), f"g={other}", "--metric", "f1"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert "All of them: a, b, c, d, e, f. " in shown
+    assert "all arms with such values: b, c, d, e, f)" in shown
     assert "The same: every score of a and b and c and d and e and f, so these may be copies" in shown
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from attnlab.statistics.formatting import signed
 
 from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_pairs, check_seeds
+from .checks.averages import check_averages
 from .checks.budgets import check_budgets
 from .checks.impossible_values import ImpossibleValues, find_impossible
 from .checks.means import check_means, check_spread_of_one_seed
@@ -88,7 +89,7 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
     findings += [*check_spread_of_one_seed(table), *check_missing(settled), *check_budgets(table)]
     findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
-    findings += check_stated_summaries(table)
+    findings += [*check_stated_summaries(table), *check_averages(table)]
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)

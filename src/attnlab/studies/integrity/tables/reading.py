@@ -18,6 +18,7 @@ from .metrics import add_direction, split_words
 from .patterns import BASELINES
 from .rows import list_columns
 from .spreads import describe_spreads, settle_spreads
+from .stated_averages import read_stated_averages
 from .table import Cell, ResultTable, Run, RunPredictions, group_cells, join_words
 
 
@@ -54,6 +55,7 @@ def read_table(
     check_aggregates(layout, cells)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
     cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind, layout.has_seeds)
+    stated_averages = tuple(read_stated_averages(layout, cells))
     cells, averages = drop_averages(cells)
     cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
@@ -64,7 +66,7 @@ def read_table(
     chosen = _find_baseline(arms, baseline)
     return ResultTable(
         rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds, layout.unused,
-        tuple(read_stated_summaries(layout, cells)),
+        tuple(read_stated_summaries(layout, cells)), stated_averages,
     )  # fmt: skip
 
 
