@@ -54,7 +54,7 @@ def test_what_other_columns_or_weights_may_explain_is_a_note(text: str, tmp_path
     [
         "model,MNLI,RTE,Avg\nA,84.1,66.1,75.1\nB,85.1,-,85.1\nC,85.2,67.2,76.2\n",
         "model,wiki_ppl,MNLI,RTE,Avg\nA,20.1,84.1,66.1,75.1\nB,21.1,85.1,67.1,76.1\n",
-        "| model | RTE | QQP | Avg | C4 |\n|--|--|--|--|--|\n| A | 84.1 | 66.1 | 75.1 | 9 |\n| B | 85 | 67 | 76 | 8 |\n",
+        "| model | RTE | QQP | Avg | C4 |\n|--|--|--|--|--|\n| A | 84 | 66.1 | 75.1 | 9 |\n| B | 85 | 67 | 76 | 8 |\n",
         "model,s1,s2,mean\nA,84.1,66.1,75.1\nB,85.1,67.1,76.1\n",
     ],
 )
