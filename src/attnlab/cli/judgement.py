@@ -35,7 +35,7 @@ def print_judgement(judgement: "Judgement") -> None:
     """Print how the table was read, the findings, and what it shows."""
     table = judgement.table
     from attnlab.studies.integrity.finding import list_first
-    from attnlab.studies.integrity.tables.columns import quote_map
+    from attnlab.studies.integrity.tables.mapping import quote_map
 
     metrics, arms = (list_first(names, 6) or "none" for names in (table.metrics, table.arms))
     num_empty = len(table.cells) - len(table.values)

@@ -10,7 +10,8 @@ from attnlab.errors import RequestError
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 from ..tables.caption import SPREAD_NAMES
-from ..tables.columns import SDS, find_roles, is_setting
+from ..tables.column_names import SDS, is_setting
+from ..tables.columns import find_roles
 from ..tables.figure import parse_figure, parse_number
 from ..tables.formats.files import read_file
 from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric, split_words, standardise_metric

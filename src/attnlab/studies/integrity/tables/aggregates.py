@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from attnlab.errors import RequestError
 
-from .columns import SDS, is_aggregate
+from .column_names import SDS, is_aggregate
 from .figure import is_unreported, parse_figure, parse_number
 from .layout import TableLayout
 from .metrics import split_words

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from attnlab.errors import RequestError, closest
 
 from .caption import find_metric
-from .columns import OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
+from .column_names import OURS, drop_aggregates, is_aggregate, is_setting
+from .columns import ColumnRoles, find_roles
+from .mapping import quote_map
 from .metrics import KNOWN, higher_is_better, read_direction, recognise_metric, split_words, standardise_metric
 from .patterns import (
     MEANS,

@@ -9,11 +9,12 @@ from attnlab.statistics.scores import LARGEST
 
 from .aggregates import check_aggregates, drop_averages, drop_unreported, read_stated_summaries
 from .caption import SpreadKind
-from .columns import join_given_columns, quote_map, read_map, read_table_number
+from .columns import join_given_columns
 from .damaged_cells import explain_damage, find_checked_layout
 from .figure import CellFigure, has_last_digits, is_empty, parse_figure, parse_number
 from .formats.files import read_files
 from .layout import TableLayout
+from .mapping import quote_map, read_map, read_table_number
 from .metrics import add_direction, split_words
 from .patterns import BASELINES
 from .rows import list_columns

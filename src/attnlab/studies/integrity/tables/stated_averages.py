@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from .columns import is_aggregate
+from .column_names import is_aggregate
 from .figure import parse_figure
 from .layout import TableLayout
 from .metrics import split_words
