@@ -9,9 +9,8 @@ from attnlab.errors import RequestError
 CORRELATIONS = (0.0, 0.5, 0.8)
 """Of the scores of two arms with the same seed."""
 STRICTER = (
-    "a verdict allows for skewed scores and few pairs, so it is a little stricter than the t test counted with: in "
-    "simulations of normal scores, 2 more paired seeds, or 1 more unpaired, have the power that is named (8 pairs "
-    "planned for 80 % have 63 to 72 %)"
+    "a verdict allows for skewed scores and few pairs, so it is a little stricter than the t test counted with: with "
+    "up to about 15 seeds add 2 paired ones, or 1 unpaired (8 pairs planned for 80 % have about 70 % in simulations)"
 )
 MIN_NUMBER, MAX_NUMBER = 1e-100, 1e100
 """Squares of numbers outside cannot be computed."""
