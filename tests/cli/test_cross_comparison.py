@@ -83,3 +83,35 @@ def test_means_with_their_number_of_seeds(tmp_path: Path, capsys: pytest.Capture
 def test_one_list_needs_a_second(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", LISTS[0]]) == 2
     assert "give a second list" in capsys.readouterr().err
+
+
+def test_the_size_of_the_evaluation_set_can_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    lists = ["a=0.5,0.52,0.51,0.49,0.53", "b=0.6,0.63,0.6,0.5912,0.64"]
+    assert main(["compare", *lists, "--metric", "accuracy", "--examples", "100"]) == 1
+    assert "accuracy is a multiple of 1/100; 0.5912 (b, number 4)" in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", *lists, "--examples", "0"]) == 2
+    assert "--examples must be 1 or more, not 0" in capsys.readouterr().err
+
+
+def test_every_copied_arm_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    scores, other = "70.68,72.11,71.61,74.96", "71.02,72.53,70.33,74.01"
+    assert main(["compare", *(f"{name}={scores}" for name in "abcdef"), f"g={other}", "--metric", "f1"]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "all arms with such values: b, c, d, e, f)" in shown
+    assert "The same: every score of a and b and c and d and e and f, so these may be copies" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["base=71.2"], "'base=71.2' is the score of one seed; give one for each seed, such as base=71.2,…"),
+        (["base=71.2", "ours=72.0,73.0"], "'base=71.2' is the score of one seed"),
+        (["base="], "'base=' has no scores; give one for each seed, such as base=0.81,0.82,0.83"),
+        ([LISTS[0], "ours="], "'ours=' has no scores"),
+    ],
+)
+def test_a_list_that_is_too_short_says_what_is_missing(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *words]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

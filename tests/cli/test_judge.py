@@ -167,3 +167,40 @@ def test_one_threshold_for_metrics_of_different_units_is_refused(
     assert "--smallest 1 cannot hold for both accuracy and loss, which have different units" in capsys.readouterr().err
     assert main(["judge", path, "--smallest", "accuracy=1,loss=0.01"]) == 0
     assert main(["judge", path, "--smallest", "1", "--primary", "accuracy"]) == 0
+
+
+BETTER_SEEDS = "model,s1,s2,s3,s4,s5\nbase,1.02,1.03,1.01,1.02,1.04\nours,0.98,0.97,0.99,0.98,0.96\n"
+
+
+@pytest.mark.parametrize(
+    ("metric", "words", "is_assumed"),
+    [("bpb", "BETTER BY AT LEAST", False), ("gap ↓", "BETTER BY AT LEAST", False), ("gap", "WORSE BY AT LEAST", True)],
+)
+def test_a_stated_direction_is_not_assumed(
+    metric: str, words: str, is_assumed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(BETTER_SEEDS, encoding="utf-8")
+    assert main(["judge", str(path), "--metric", metric]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert words in shown
+    assert ("is assumed" in shown) == is_assumed
+    # The difference is settled beyond the threshold.
+    assert "power for a true difference" not in shown
+
+
+def test_a_cell_that_is_no_number_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(BETTER_SEEDS.replace("1.03", "1.O3"), encoding="utf-8")
+    assert main(["judge", str(path)]) == 2
+    assert f"line 2 of '{path}': 's2' must hold numbers, not '1.O3'" in " ".join(capsys.readouterr().err.split())
+
+
+def test_how_to_use_a_column_that_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("model,seed,lr,acc\na,1,0.1,70\na,2,0.1,71\nb,1,0.1,72\nb,2,0.1,73\n", encoding="utf-8")
+    main(["judge", str(path), "--seeds", "5"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not used: 'lr'" in shown
+    assert "To use a column that is not used, give it a part in this line: value=COLUMN+…" in shown
+    assert "--seeds 5 not used, since the table has the score of each seed" in shown

@@ -192,6 +192,7 @@ def test_a_claim_needs_no_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--difference", "0.4", "--sd", "0.5"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert [rows[at].split()[-2:] for at in (1, 3)] == [["26", "34"], ["15", "19"]]
+    assert "a little stricter than the t test counted with" in " ".join(" ".join(rows).split())
     assert main(["plan", "--difference", "0.4", "--sd", "0.5", "--power", "0.8", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     expected = TTestIndPower().solve_power(0.4 / 0.5, alpha=0.05, power=0.8)

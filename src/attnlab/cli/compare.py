@@ -66,6 +66,10 @@ def compare(
             metavar="sd|se|ci", help="Of several results: what ± is, SD (default), standard error, 95 % interval."
         ),
     ] = None,
+    examples: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of several results: the size of the evaluation set, for accuracies."),
+    ] = None,
     paired: Annotated[bool, typer.Option("--paired", help="Of several results: the same seed is a pair.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -75,12 +79,14 @@ def compare(
     """
     several = {
         "--metric": metric, "--smallest": smallest, "--units": units, "--seeds": seeds, "--spread": spread,
-        "--paired": paired or None,
+        "--examples": examples, "--paired": paired or None,
     }  # fmt: skip
     single = {"--phase": phase, "--size": size}
     unwanted = next(
         (name for name, value in (single if len(results) > 1 else several).items() if value not in (None, [])), None
     )
+    if examples is not None and examples < 1:
+        raise RequestError(f"--examples must be 1 or more, not {examples}")
     if len(results) == 1 and _is_list(results[0]):
         raise RequestError(f"'{results[0]}' is one list of numbers; give a second list, such as ours=0.83,0.84,0.82")
     if unwanted is not None:
@@ -92,7 +98,10 @@ def compare(
         from attnlab.studies.integrity.options import JudgeOptions, read_hints, read_numbers, read_texts
 
         options = JudgeOptions(
-            smallest=read_numbers("--smallest", smallest), units=read_texts("--units", units), is_paired=paired
+            examples,
+            smallest=read_numbers("--smallest", smallest),
+            units=read_texts("--units", units),
+            is_paired=paired,
         )
         return compare_results(results, arm or [], read_hints(metric, seeds, spread), options, as_json)
     if expand_path(results[0]).is_file():
@@ -103,7 +112,7 @@ def compare(
 def _is_list(text: str) -> bool:
     from attnlab.studies.answers.result_source import read_list
 
-    return "," in text and not expand_path(text).exists() and read_list(text) is not None
+    return not expand_path(text).exists() and read_list(text) is not None
 
 
 def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:

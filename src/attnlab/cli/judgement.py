@@ -35,7 +35,7 @@ def print_judgement(judgement: "Judgement") -> None:
     """Print how the table was read, the findings, and what it shows."""
     table = judgement.table
     from attnlab.studies.integrity.finding import list_first
-    from attnlab.studies.integrity.tables.columns import quote_map
+    from attnlab.studies.integrity.tables.mapping import quote_map
 
     metrics, arms = (list_first(names, 6) or "none" for names in (table.metrics, table.arms))
     num_empty = len(table.cells) - len(table.values)
@@ -50,6 +50,11 @@ def print_judgement(judgement: "Judgement") -> None:
         print_below(
             f"Columns of numbers that are not read as arms: {shown}. If one is an arm, add value=COLUMN+…, with all "
             "columns of scores, to this line."
+        )
+    elif any(word.startswith("not used: '") for word in table.layout):
+        print_below(
+            "To use a column that is not used, give it a part in this line: value=COLUMN+… as scores, with all columns "
+            "of scores, or group=COLUMN, or arm=COLUMN."
         )
     print_results(judgement)
     if len(table.arms) < 2:
@@ -119,7 +124,7 @@ def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str
 
 
 def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
-    from attnlab.statistics.verdict import AT_CEILING, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
+    from attnlab.statistics.verdict import AT_CEILING, AT_LEAST, DEGENERATE, FINISHED, NEITHER_LEARNED, STILL_TRAINING
 
     notes: dict[str, list[str]] = {}
     for row in rows:
@@ -132,7 +137,9 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         stability = row.comparison.data.stability
         notes.setdefault(f"{stability.words}: {stability.reason}", []).append(row.name)
         for kind, sentences in row.comparison.notes_by_kind.items():
-            for note in sentences if not is_odd and kind not in OMITTED_NOTES else ():
+            # A difference that is settled beyond the threshold needs no word on the power for the threshold.
+            is_settled = kind == "power" and AT_LEAST.partition("{")[0] in decision.words
+            for note in sentences if not is_odd and not is_settled and kind not in OMITTED_NOTES else ():
                 notes.setdefault(note, []).append(row.name)
     num_primary = sum(row.comparison is not None and row.role == "primary" for row in rows)
     for note, names in notes.items():
@@ -183,17 +190,18 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
 
 
 def _explain_directions(directions: Iterable[tuple[str, bool]]) -> Iterator[str]:
-    from attnlab.studies.integrity.tables.metrics import recognise_metric
+    from attnlab.studies.integrity.tables.metrics import read_direction, recognise_metric
 
     for is_higher, word in ((True, "Higher"), (False, "Lower")):
         named = [metric for metric, higher in directions if higher == is_higher]
-        guessed = [metric for metric in named if not recognise_metric(metric)]
+        guessed = [metric for metric in named if not recognise_metric(metric) and read_direction(metric) is None]
         if named:
             yield f"{word} is better: {', '.join(named)}."
         if guessed:
             yield (
-                f"The direction of {', '.join(guessed)} is assumed, since no known metric has this name; --metric "
-                "NAME, such as --metric perplexity, gives it."
+                f"The direction of {', '.join(guessed)} is assumed, since no known metric has this name. An arrow "
+                "behind the name in the table, as in 'FID ↓', gives it; if these are tasks, --metric NAME gives their "
+                "metric."
             )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnlab.cli.assignments import read_settings
-from attnlab.cli.claim import MAX_NUMBER, MIN_NUMBER, plan_claim
+from attnlab.cli.claim import MAX_NUMBER, MIN_NUMBER, STRICTER, plan_claim
 from attnlab.cli.options import AsJson, Settings
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
@@ -189,6 +189,7 @@ def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -
         )
     elif prospects and not prospects[0].obstacle:
         yield "the SD of the paired difference is used as given"
+        yield STRICTER
     if (num := count_comparisons(design)) > 1:
         yield (
             f"the study's {num} comparisons share one false-positive rate, {aim.alpha:g}, so each is planned at "

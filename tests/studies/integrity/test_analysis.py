@@ -229,3 +229,14 @@ def test_what_settles_a_comparison_is_said(tmp_path: Path, smallest: float, excl
     sentence = judge_file(path, smallest=smallest).findings[0].sentence
     assert f"more would settle it by excluding {excluded}). With so many more seeds per arm the verdict" in sentence
     assert "the verdict interval at 95 % excludes this value with 80 % power" in sentence
+
+
+def test_fractions_do_not_lower_the_default_threshold(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},{80 + (shift + 7 * seed) / 100}" for shift, arm in enumerate("abc") for seed in range(5)]
+    clean = judge_file(write_rows(tmp_path, "arm,seed,score", rows))
+    mixed = judge_file(
+        write_rows(tmp_path, "arm,seed,score", [*rows[:-3], *(f"c,{seed},0.80{seed}" for seed in (2, 3, 4))])
+    )
+    thresholds = [get_comparison(found.analyses[-1].rows[0]).question.smallest for found in (clean, mixed)]
+    assert thresholds == [0.8, 0.8]
+    assert list_faults(mixed) == ["mixed units"]

@@ -125,6 +125,11 @@ def list_same(selected: Sequence[SelectedResults]) -> Iterator[str]:
     scores = [{(cell.group, cell.metric, cell.seed): cell.value for cell in one.cells} for one in selected]
     if all(one == scores[0] for one in scores):
         yield "every score, so these may be copies of the same results"
+    else:
+        for number, of_source in enumerate(scores):
+            labels = [one.label for one, others in zip(selected, scores, strict=True) if others == of_source]
+            if len(labels) > 1 and of_source not in scores[:number]:
+                yield f"every score of {' and '.join(labels)}, so these may be copies of the same results"
     settings = [{key: one.source.settings.get(run, {}) for key, run in one.runs.items()} for one in selected]
     if all(settings[0].values()) and all(one == settings[0] for one in settings):
         yield "settings"

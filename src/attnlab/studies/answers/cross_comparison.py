@@ -7,7 +7,7 @@ from pathlib import Path
 from attnlab.errors import RequestError, closest
 
 from ..integrity import Cell, Judgement, JudgeOptions, ResultTable, judge
-from ..integrity.tables.metrics import standardise_metric
+from ..integrity.tables.metrics import read_direction, standardise_metric
 from .comparability import (
     SelectedResults,
     are_pairs,
@@ -140,7 +140,8 @@ def _match(
     # A list of numbers, or a file with one group, has no name for what it holds.
     named = {value for values in known for value in values if value not in ("value", "")}
     if part == "metric" and len({standardise_metric(value) for value in named}) == 1:
-        named = {next(value for values in known for value in values if value in named)}
+        same = [value for values in known for value in values if value in named]
+        named = {next((value for value in same if read_direction(value) is not None), same[0])}
     if all(len(values) == 1 for values in known) and (part == "group" or len(named) <= 1):
         return [{values[0]: next(iter(named)) if len(named) == 1 else ""} for values in known]
     listed = "; ".join(

@@ -89,9 +89,16 @@ def read_source(text: str, number: int, hints: TableHints | None = None) -> Resu
 
 def read_list(text: str) -> tuple[str, list[tuple[str, float | None]]] | None:
     """Read `0.81,0.82,…` or `name=0.81,0.82,…`, where nan is a run that failed; None if the text is no list."""
-    name, _, numbers = text.rpartition("=")
+    name, sign, numbers = text.rpartition("=")
     words = [word.strip() for word in numbers.replace(";", ",").split(",")]
     values = [(word, parse_number(word)) for word in words]
+    if sign and words == [""]:
+        raise RequestError(f"'{text}' has no scores; give one for each seed, such as {name or 'name'}=0.81,0.82,0.83")
+    if sign and name and len(values) == 1 and values[0][1] is not None:
+        raise RequestError(
+            f"'{text}' is the score of one seed; give one for each seed, such as {name}={words[0]},…, since a single "
+            "score shows no spread. A mean with its SD is given as a file, such as a row of n_seeds, acc_mean, acc_std"
+        )
     if len(words) < 2 or all(value is None for _, value in values):
         return None
     wrong = next((word for word, value in values if value is None and word.lower() != "nan"), None)

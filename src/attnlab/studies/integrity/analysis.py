@@ -156,7 +156,9 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
     is_log = name in PERPLEXITIES
     scale = next((terms.units.find_scale(cell) for cell in pair.cells if cell.value), None)
     compared = dict.fromkeys(cell for other in pairs if other.metric == pair.metric for cell in other.cells)
-    values = [cell.value for cell in compared if cell.value is not None]
+    # Fractions among percentages, which are not converted, would lower the mean that the default is taken from.
+    is_fraction = any(cell in terms.units.fractions for cell in pair.cells)
+    values = [cell.number for cell in compared if cell.value and (cell in terms.units.fractions) == is_fraction]
     question = Question(
         terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values), higher_is_better(pair.metric),
         scale="log" if is_log else "linear", floor=terms.floors.get(pair.metric),

@@ -21,6 +21,7 @@ class IntegrityKind(Enum):
     TOO_FEW_SEEDS = "too few seeds"
     SUMMARY_DIFFERS = "summary differs"
     SUMMARY_AGREES = "summary agrees"
+    AVERAGE_DIFFERS = "average differs"
     ONLY_MEANS = "only means"
     LEAK = "a leaking arm"
     FAILED_AUDIT = "a failed audit"

@@ -7,6 +7,7 @@ from typing import Any
 from attnlab.statistics.formatting import signed
 
 from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_pairs, check_seeds
+from .checks.averages import check_averages
 from .checks.budgets import check_budgets
 from .checks.impossible_values import ImpossibleValues, find_impossible
 from .checks.means import check_means, check_spread_of_one_seed
@@ -14,7 +15,7 @@ from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
 from .checks.seeds import check_lone_seed, check_missing
 from .checks.summaries import check_stated_summaries, check_summaries
-from .checks.units import describe_units, settle_units
+from .checks.units import describe_units, describe_unused_units, settle_units
 from .finding import IntegrityFinding
 from .options import JudgeOptions
 from .tables.table import Cell, ResultTable
@@ -68,7 +69,8 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     """Examine a table."""
     options = options or JudgeOptions()
     table = table.with_num_examples(options.num_examples)
-    settled, units, mixed = settle_units(table, options.find_units(table))
+    asked = options.find_units(table)
+    settled, units, mixed = settle_units(table, asked)
     impossible = list(find_impossible(settled, units))
     left_out = list(dict.fromkeys(cell for values in impossible for cell in values.cells))
     primary = options.find_primary(settled)
@@ -87,11 +89,11 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
     findings += [*check_spread_of_one_seed(table), *check_missing(settled), *check_budgets(table)]
     findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
-    findings += check_stated_summaries(table)
+    findings += [*check_stated_summaries(table), *check_averages(table)]
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
-    unit_words = tuple(describe_units(settled, units))
+    unit_words = (*describe_units(settled, units), *describe_unused_units(table, asked))
     return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes, unit_words)
 
 

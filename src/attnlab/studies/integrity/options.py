@@ -11,7 +11,7 @@ from attnlab.errors import RequestError, closest
 
 from .checks.units import UNITS, Unit, Units
 from .tables.caption import SPREADS
-from .tables.metrics import LIMITED, PERPLEXITIES, recognise_metric
+from .tables.metrics import LIMITED, PERPLEXITIES, recognise_metric, remove_direction
 from .tables.reading import TableHints
 from .tables.table import ResultTable
 
@@ -40,21 +40,23 @@ class JudgeOptions:
 
     def find_primary(self, table: ResultTable) -> list[str]:
         """Return the primary metrics of a table."""
-        for metric in self.primary:
-            _check_metric("--primary", metric, table)
-        return [metric for metric in table.metrics if not self.primary or metric in self.primary]
+        primary = [_find_metric("--primary", metric, table) for metric in self.primary]
+        return [metric for metric in table.metrics if not primary or metric in primary]
 
     def find_units(self, table: ResultTable) -> dict[str, Unit]:
         """Return the units that were given, by metric."""
         given = self.units if isinstance(self.units, Mapping) else dict.fromkeys(table.metrics, self.units)
         units: dict[str, Unit] = {}
-        for metric, name in given.items():
-            _check_metric("--units", metric, table)
+        for given_metric, name in given.items():
+            metric = _find_metric("--units", given_metric, table)
             unit = next((unit for unit in UNITS if unit == name), None)
             if unit is not None:
                 units[metric] = unit
             elif name is not None:
-                raise RequestError(f"--units has no '{name}'{closest(name, UNITS) or '.'} Units: {', '.join(UNITS)}")
+                raise RequestError(
+                    f"--units has no '{name}'{closest(name, UNITS) or '.'} It takes percent or fraction, if all values "
+                    "are that, or convert, which multiplies the fractions among percentages by 100"
+                )
         return units
 
     def find_smallest(self, table: ResultTable, units: Units) -> dict[str, float]:
@@ -85,9 +87,7 @@ class JudgeOptions:
         if given is None:
             return {}
         if isinstance(given, Mapping):
-            for metric in given:
-                _check_metric(option, metric, table)
-            return {metric: float(value) for metric, value in given.items()}
+            return {_find_metric(option, metric, table): float(value) for metric, value in given.items()}
         primary = self.find_primary(table)
         by_unit = {_name_unit(metric, units): metric for metric in reversed(primary)}
         if len(by_unit) > 1:
@@ -106,12 +106,15 @@ def _name_unit(metric: str, units: Units) -> str:
     return "percent change" if name in PERPLEXITIES else name or metric
 
 
-def _check_metric(option: str, metric: str, table: ResultTable) -> None:
-    if metric not in table.metrics:
-        raise RequestError(
-            f"{option} names '{metric}', which is not a metric of this table{closest(metric, table.metrics) or '.'} "
-            f"Metrics: {', '.join(table.metrics[:12])}"
-        )
+def _find_metric(option: str, metric: str, table: ResultTable) -> str:
+    """Return the metric of a table that has this name, with or without its arrow."""
+    same = [name for name in table.metrics if metric in (name, remove_direction(name))]
+    if metric in same or len(same) == 1:
+        return metric if metric in same else same[0]
+    raise RequestError(
+        f"{option} names '{metric}', which is not a metric of this table{closest(metric, table.metrics) or '.'} "
+        f"Metrics: {', '.join(table.metrics[:12])}"
+    )
 
 
 def read_hints(metric: str | None, num_seeds: int | None, spread: str | None) -> TableHints:

@@ -111,7 +111,7 @@ def test_a_summary_of_tasks_is_matched_by_name(tmp_path: Path) -> None:
     found = judge_file(path, summary=str(summary))
     sentences = [finding.sentence for finding in found.findings if finding.check == "summary differs"]
     assert "1 of 8 figures" in sentences[0]
-    assert "4 figures of" in sentences[1]
+    assert "4 of 12 figures of" in sentences[1]
 
 
 def test_a_summary_of_columns_that_may_be_any_group_is_not_checked(tmp_path: Path) -> None:
@@ -143,3 +143,38 @@ def test_an_sd_that_is_divided_by_n_is_named(tmp_path: Path, sd: str, is_populat
     assert "summary differs" not in list_faults(found)
     assert any("1 SD agrees only as a population SD, divided by n" in text for text in sentences) == is_population
     assert any("all 4 figures agree" in text for text in sentences)
+
+
+LONG = "arm,seed,task,score\n" + "".join(
+    f"{arm},{seed},{task},{base + seed / 2}\n"
+    for arm, task, base in [("a", "rte", 60), ("a", "cola", 70), ("b", "rte", 61), ("b", "cola", 71)]
+    for seed in range(5)
+)
+
+
+@pytest.mark.parametrize(
+    ("summary", "num_checked", "unchecked"),
+    [
+        ("arm,rte,cola\na,61.0 ± 0.8,71.0 ± 0.8\nb,62.0 ± 0.8,72.0 ± 0.8\n", 8, []),
+        ("arm,rte,cola,Avg\na,61.0 ± 0.8,71.0 ± 0.8,66.0\n", 4, ["66.0 (line 2, Avg)"]),
+        ("arm,rte,cola\na,61.0 ± 0.8,71.0\nc,60,70 ± 1\n", 3,
+         ["60 (line 3, rte)", "70 (line 3, cola)", "1 (line 3, cola)"]),
+        ("arm,rte,mrpc\na,61.0 ± 0.8,71.0 ± 0.8\n", 2, ["71.0 (line 2, mrpc)", "0.8 (line 2, mrpc)"]),
+        ("arm,task,mean,sd,median\na,rte,61.0,0.8,61.5\n", 2, ["61.5 (line 2, median)"]),
+        ("arm,task,mean,sd\na,rte,61.0,0.8\na,mrpc,80.5,0.8\n", 2, ["80.5 (line 3, mean)", "0.8 (line 3, sd)"]),
+    ],
+)  # fmt: skip
+def test_figures_that_are_not_checked_are_counted_and_named(
+    summary: str, num_checked: int, unchecked: list[str], tmp_path: Path
+) -> None:
+    path, other = tmp_path / "t.csv", tmp_path / "s.csv"
+    path.write_text(LONG, encoding="utf-8")
+    other.write_text(summary, encoding="utf-8")
+    found = [it for it in judge_file(str(path), summary=str(other)).findings if "summary" in it.check]
+    assert found[0].data == {"compared": num_checked}
+    notes = [it for it in found if "not checked" in it.sentence]
+    assert [it.data["unchecked"] for it in notes] == ([unchecked] if unchecked else [])
+    for finding in notes:
+        assert not finding.is_fault
+        assert f"{len(unchecked)} of {num_checked + len(unchecked)} figures" in finding.sentence
+        assert all(name in finding.sentence for name in unchecked)

@@ -166,3 +166,17 @@ def test_arms_as_columns_of_an_unnamed_metric(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["seed,vanilla,cosine", *rows]), encoding="utf-8")
     assert judge_file(str(path)).analyses[0].rows[0].verdict.startswith("NOT COMPARABLE (mixed units")
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "words"),
+    [
+        ("loss", "convert", "--units convert not used for loss, which is neither a fraction nor a percentage"),
+        ("accuracy", "convert", "--units convert not used for accuracy, whose values have one unit"),
+        ("score", "percent", "--units percent not used for score, whose values have one unit"),
+    ],
+)
+def test_units_without_an_effect_are_named(metric: str, unit: str, words: str, tmp_path: Path) -> None:
+    path = write_long(tmp_path / "t.csv", make_records(Recipe(metrics=(metric,))))
+    assert words in judge_file(path, units=unit).units
+    assert not any("--units" in text for text in judge_file(path).units)

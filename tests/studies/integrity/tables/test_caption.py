@@ -3,6 +3,7 @@
 import pytest
 
 from attnlab.studies.integrity.tables.caption import find_metric, find_num_seeds, find_spread_kind
+from attnlab.studies.integrity.tables.metrics import higher_is_better
 
 
 @pytest.mark.parametrize(
@@ -11,6 +12,12 @@ from attnlab.studies.integrity.tables.caption import find_metric, find_num_seeds
         ("averaged over 5 random seeds", 5),
         ("mean of three independent runs", 3),
         ("3 seeds for base, 5 seeds for large", None),
+        ("averaged over 10 random initialisations", 10),
+        ("averaged over 4 initializations", 4),
+        ("mean over $n=5$ seeds", 5),
+        ("mean over $n = 5$~random seeds", 5),
+        ("mean over seeds ($n=7$)", 7),
+        ("mean over 6\\,seeds", 6),
         ("seeds", None),
         ("1 seeds", None),
     ],
@@ -37,3 +44,12 @@ def test_metric() -> None:
     assert find_metric("table.tex", "Test accuracy (%)") == ("accuracy", "the caption")
     assert find_metric("squad_f1.csv", "") == ("f1", "the file's name")
     assert find_metric("table.tex", "Accuracy and F1") == ("", "")
+    assert find_metric("table.tex", "Accuracy (Acc.) on GLUE")[1] == "the caption"
+    assert find_metric("table.tex", "Cross-entropy loss on C4") == ("crossentropy", "the caption")
+
+
+@pytest.mark.parametrize("metric", ["bpb", "xent", "nll", "ppl", "acc", "fid", "cross_entropy"])
+def test_metric_in_the_name_of_a_file(metric: str) -> None:
+    named, source = find_metric(f"out/{metric}.csv", "")
+    assert (named, source) == (metric.replace("_", ""), "the file's name")
+    assert higher_is_better(named) == (metric == "acc")

@@ -8,6 +8,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.studies.integrity import TableHints, judge, read_table
+from attnlab.studies.integrity.tables.metrics import higher_is_better
 from tests.studies.integrity.result_tables import write_text
 from tests.studies.integrity.tables.table_corpus import CORPUS, SampleTable
 
@@ -235,3 +236,70 @@ def test_a_column_named_std_is_the_spread_of_the_only_score(name: str, file: str
     path.write_text(text, encoding="utf-8")
     table = read_table(str(path), hints=TableHints(metric="ppl", num_seeds=5))
     assert [(cell.metric, cell.value, cell.sd) for cell in table.cells] == [("ppl", 24.3, 0.2), ("ppl", 23.6, 0.3)]
+
+
+@pytest.mark.parametrize(
+    ("header", "hints", "metrics", "is_higher"),
+    [
+        ("Model,Gap ↓,BLEU ↑", None, ["Gap ↓", "BLEU ↑"], [False, True]),
+        ("Model,WikiText ↓,C4 ↓", "gap", ["gap ↓"], [False]),
+        ("Model,MNLI ↑,RTE ↑", "accuracy", ["accuracy"], [True]),
+        ("Model,MNLI ↑,WikiText ↓", "accuracy", ["MNLI ↑", "WikiText ↓"], [True, False]),
+        ("Model,s1,s2", "gap (lower is better)", ["gap (lower is better)"], [False]),
+        ("seed,base ↓,ours ↓", None, ["value ↓"], [False]),
+    ],
+)
+def test_an_arrow_gives_the_direction(
+    header: str, hints: str | None, metrics: list[str], is_higher: list[bool], tmp_path: Path
+) -> None:
+    path = write_text(tmp_path, f"{header}\n{'1' if header.startswith('seed') else 'base'},1,2\n2,3,4\n")
+    table = read_table(path, hints=TableHints(metric=hints))
+    assert table.metrics == metrics
+    assert [higher_is_better(metric) for metric in table.metrics] == is_higher
+
+
+def test_a_misspelt_metric_has_a_hint(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "Model,s1,s2\na,1,2\nb,3,4\n")
+    layout = read_table(path, hints=TableHints(metric="acuracy")).layout
+    assert "metric acuracy (from --metric; it is not a known name, did you mean 'accuracy'?)" in layout
+
+
+@pytest.mark.parametrize(
+    ("header", "hint", "arms", "groups", "metrics"),
+    [
+        ("steps,base_4l_em_mean,base_4l_em_std,v_4l_em_mean,v_4l_em_std", None, ["base", "v"], ["4l"], ["em"]),
+        ("steps,base_256_em_avg,base_256_em_sd,v_256_em_avg,v_256_em_sd", None, ["base", "v"], ["256"], ["em"]),
+        ("steps,base_em_mean,base_em_stderr,v_em_mean,v_em_stderr", None, ["base", "v"], [""], ["em"]),
+        ("steps,base mean,base std,ours mean,ours std", "accuracy", ["base", "ours"], [""], ["accuracy"]),
+        ("model,MNLI_mean,MNLI_std,RTE_mean,RTE_std", "accuracy", ["500", "900"], ["MNLI", "RTE"], ["accuracy"]),
+        ("model,MNLI_mean,MNLI_std,RTE_mean,RTE_std", None, ["500", "900"], [""], ["MNLI", "RTE"]),
+    ],
+)
+def test_a_suffix_for_mean_or_spread_is_a_statistic(
+    header: str, hint: str | None, arms: list[str], groups: list[str], metrics: list[str], tmp_path: Path
+) -> None:
+    path = write_text(tmp_path, f"{header}\n500,17.0,5.1,12.7,4.0\n900,32.2,.25,36.8,4.1\n")
+    table = read_table(path, hints=TableHints(metric=hint, num_seeds=4))
+    assert (table.arms, table.groups, table.metrics) == (arms, groups, metrics)
+    assert all(cell.sd is not None for cell in table.cells)
+    assert not any(word.startswith("metric not named") for word in table.layout)
+    again = read_table(path, table.mapping, hints=TableHints(metric=hint, num_seeds=4))
+    assert again.cells == table.cells
+
+
+@pytest.mark.parametrize("header", ["model,MNLI_s1,MNLI_s2,RTE_s1,RTE_s2", "model,MNLI_s1,MNLI_s2,MNLI_s3,MNLI_s4"])
+def test_seeds_of_several_tasks_have_the_metric_that_is_given(header: str, tmp_path: Path) -> None:
+    path = write_text(tmp_path, f"{header}\nbase,84.1,84.3,66.1,67.1\nours,85.1,85.3,67.1,68.1\n")
+    table = read_table(path, hints=TableHints(metric="accuracy"))
+    assert table.metrics == ["accuracy"]
+    assert table.groups == (["MNLI", "RTE"] if "RTE" in header else ["MNLI"])
+    assert "metric accuracy (from --metric)" in table.layout
+    assert read_table(path, table.mapping, hints=TableHints(metric="accuracy")).cells == table.cells
+    assert read_table(path).metrics == (["MNLI", "RTE"] if "RTE" in header else ["MNLI"])
+
+
+def test_seeds_of_several_metrics_keep_their_names(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "model,acc_s1,acc_s2,loss_s1,loss_s2\na,84.1,84.3,66.1,67.1\nb,85.1,85.3,67.1,68.1\n")
+    table = read_table(path, hints=TableHints(metric="f1"))
+    assert table.metrics == ["acc", "loss"]
+    assert "--metric f1 not used, since the table names its metrics" in table.layout

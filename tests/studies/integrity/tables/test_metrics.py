@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.studies.integrity.tables.metrics import (
+    add_direction,
     are_multiples,
     choose_smallest,
     count_decimals,
@@ -11,6 +12,7 @@ from attnlab.studies.integrity.tables.metrics import (
     find_resolution,
     higher_is_better,
     recognise_metric,
+    standardise_metric,
 )  # fmt: skip
 from attnlab.studies.integrity.tables.table import Cell
 
@@ -29,6 +31,25 @@ def make_cells(metric: str, texts: list[str], num_examples: int | None = None) -
 def test_a_metric_is_recognised_by_its_name(name: str, metric: str, is_score: bool) -> None:
     assert recognise_metric(name) == metric
     assert higher_is_better(name) == is_score
+
+
+@pytest.mark.parametrize(
+    ("name", "is_higher"),
+    [
+        ("FLIP ↓", False), ("FLIP ↑", True), ("FLIP", True), ("loss ↑", True), ("accuracy ↓", False), ("↓ x", False),
+        ("gap (lower is better)", False), ("gap, higher is better", True), ("gap [Lower better]", False),
+        ("xent", False), ("val/xent", False), ("cross-entropy", False), ("val_cross_entropy", False), ("↑ or ↓", True),
+    ],
+)  # fmt: skip
+def test_a_stated_direction_decides(name: str, is_higher: bool) -> None:
+    assert higher_is_better(name) == is_higher
+
+
+def test_a_metric_takes_the_direction_of_its_column() -> None:
+    assert add_direction("accuracy", "MNLI ↑") == "accuracy"
+    assert add_direction("value", "FLIP ↓") == "value ↓"
+    assert add_direction("gap ↑", "A ↓") == "gap ↓"
+    assert standardise_metric("gap ↓") == standardise_metric("gap (lower is better)") == "gap"
 
 
 @pytest.mark.parametrize(("text", "num"), [("0.125", 3), ("70", 0), ("70.0%", 1), ("1.5e-3", 4), ("1.25e2", 0)])

@@ -41,3 +41,21 @@ def test_the_caption_gives_the_seeds_of_means_without_spread(has_seeds: bool, nu
     mean = replace(make_mean("a"), sd=None)
     cells, _ = settle_spreads([mean], "Accuracy averaged over 5 seeds.", None, None, has_seeds)
     assert [cell.num_seeds for cell in cells] == [number]
+
+
+@pytest.mark.parametrize(
+    ("cells", "has_seeds", "words"),
+    [
+        ([make_mean("a", "1"), make_mean("a", "2")], True,
+         [f"--{option} not used, since the table has the score of each seed" for option in ("seeds 5", "spread se")]),
+        ([replace(make_mean("a", "1"), sd=None)], True,
+         [f"--{option} not used, since each value is that of one seed" for option in ("seeds 5", "spread se")]),
+        ([replace(make_mean("a", "1"), sd=None)], False, ["--spread se not used, since no cell has a ±"]),
+        ([make_mean("a", "1")], False, []),
+    ],
+)  # fmt: skip
+def test_options_without_an_effect_are_named(cells: list[Cell], has_seeds: bool, words: list[str]) -> None:
+    settled, reading = settle_spreads(cells, "", 5, "se", has_seeds)
+    assert len(reading.unused) == len(words)
+    assert all(text.startswith(start) for text, start in zip(reading.unused, words, strict=True))
+    assert set(reading.unused) <= {*describe_spreads(settled, reading)}

@@ -10,6 +10,10 @@ from .copies import ColumnCopy, find_copies
 
 ODDS = 1e-3
 """False-positive rate for a table without repeats: half for single values, half for copies of columns."""
+MAX_PAIRS = 3
+"""Pairs of runs with equal values that are named; of more, all arms are named."""
+MAX_COPIES = 4
+"""Copies that are described; of more, all arms are named."""
 MIN_VALUES = 2
 """A step with fewer values is not called one without new values."""
 
@@ -57,9 +61,12 @@ def _report(steps: list[float | None], sightings: Sequence[Sighting], head: str)
     repeats = [sighting.repeat for sighting in sightings if sighting.repeat is not None]
     counts = _count_sources(repeats)
     parts = [f"{count} {'repeats' if count == 1 else 'repeat'} {source}" for source, count in counts.items()]
-    foreign = Counter((_name_run(it.cell), _name_run(it.earlier)) for it in repeats if it.kind != "own")
+    others = [it for it in repeats if it.kind != "own"]
+    foreign = Counter((_name_run(it.cell), _name_run(it.earlier)) for it in others)
     shown = [f"{run} has {count} of {other}" for (run, other), count in foreign.most_common()]
-    pairs = f" ({list_first(shown, 3)})" if shown else ""
+    arms = dict.fromkeys(join_words(it.cell.arm, it.cell.group) for it in others)
+    named = f"; all arms with such values: {', '.join(arms)}" if len(shown) > MAX_PAIRS else ""
+    pairs = f" ({list_first(shown, MAX_PAIRS)}{named})" if shown else ""
     listed = [{"cell": it.cell.place, "repeats": it.earlier.place, "kind": it.kind} for it in repeats]
     is_single = len(repeats) == 1
     ending = ". One equal value may be a copied cell or a coincidence" if is_single else ""
@@ -80,9 +87,11 @@ def _report_copies(copies: Sequence[ColumnCopy], is_fault: bool) -> IntegrityFin
         is_known = all(cell.num_examples for cell, _ in equals)
         reason += "" if is_known else "; --examples N gives its size and may settle it"
     listed = [{"cell": cell.place, "repeats": other.place, "kind": "column"} for cell, other in equals]
+    arms = list(dict.fromkeys(column.name for copy in copies for column in (copy.first, copy.second)))
+    named = f". All of them: {', '.join(arms)}" if len(copies) > MAX_COPIES else ""
     return IntegrityFinding(
         IntegrityKind.REPEATED_VALUES,
-        f"{list_first([copy.sentence for copy in copies])}. {reason}",
+        f"{list_first([copy.sentence for copy in copies], MAX_COPIES)}{named}. {reason}",
         is_fault=is_fault,
         places=tuple(dict.fromkeys(cell.place for cell, _ in equals)),
         data={"steps": list(dict.fromkeys(cell.step for cell, _ in equals)), "repeats": listed},

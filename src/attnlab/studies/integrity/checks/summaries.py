@@ -10,15 +10,18 @@ from attnlab.errors import RequestError
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 from ..tables.caption import SPREAD_NAMES
-from ..tables.columns import MEANS, SDS, find_roles
-from ..tables.figure import parse_number
+from ..tables.column_names import SDS, is_setting
+from ..tables.columns import find_roles
+from ..tables.figure import parse_figure, parse_number
 from ..tables.formats.files import read_file
 from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric, split_words, standardise_metric
-from ..tables.patterns import guess_pattern
+from ..tables.patterns import MEANS, guess_pattern
 from ..tables.reading import TableHints, read_table
 from ..tables.rows import TextTable
 from ..tables.table import ResultTable, group_cells, join_words, show_step
 
+MAX_NAMED = 12
+"""Figures that were not checked and are named; the others are counted, and listed in JSON."""
 SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECASE)
 
 
@@ -74,7 +77,8 @@ class ReportedValue:
 
 def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]:
     """Compare every value of a summary file with the runs that it summarises."""
-    yield from _check_values(_read_summary(path, table), path)
+    reported = _read_summary(path, table)
+    yield from _check_values(reported, path, _list_unread(read_file(path), reported))
 
 
 def check_stated_summaries(table: ResultTable) -> Iterator[IntegrityFinding]:
@@ -88,7 +92,13 @@ def check_stated_summaries(table: ResultTable) -> Iterator[IntegrityFinding]:
         yield from _check_values(reported, f"the columns {', '.join(map(repr, columns))}")
 
 
-def _check_values(reported: Sequence[ReportedValue], path: str) -> Iterator[IntegrityFinding]:
+def _check_values(
+    reported: Sequence[ReportedValue], path: str, unread: Sequence[str] = ()
+) -> Iterator[IntegrityFinding]:
+    """Report which figures agree and which differ, and count and name those that were not checked.
+
+    unread: figures of the summary that were not read as a mean or an SD of the table's values.
+    """
     factors = {metric: _find_factor(reported, metric) for metric in {value.metric for value in reported}}
     wrong = [value for value in reported if value.can_be_checked and not value.agrees(factors[value.metric])]
     checked = [value for value in reported if value.can_be_checked]
@@ -103,7 +113,7 @@ def _check_values(reported: Sequence[ReportedValue], path: str) -> Iterator[Inte
         yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, sentence, is_fault=False, places=places)
     if checked and not wrong:
         agree = f"{len(checked)} figure agrees" if len(checked) == 1 else f"all {len(checked)} figures agree"
-        sentence = f"{agree} with the recorded values, of {len(reported)} in {path}"
+        sentence = f"{agree} with the recorded values, of {len(reported) + len(unread)} in {path}"
         yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, sentence, is_fault=False, data={"compared": len(checked)})
     if wrong:
         shown = list_first([value.describe_difference(factors[value.metric]) for value in wrong], 3)
@@ -116,10 +126,50 @@ def _check_values(reported: Sequence[ReportedValue], path: str) -> Iterator[Inte
         sentence = f"{path} has {list_first(rescaled)} as {unit}, unlike the table"
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
     unmatched = [f"{value.text} ({value.place})" for value in reported if not value.can_be_checked]
+    yield from _report_unchecked(unmatched, unread, len(reported) + len(unread), path)
+
+
+def _report_unchecked(
+    unmatched: Sequence[str], unread: Sequence[str], num_figures: int, path: str
+) -> Iterator[IntegrityFinding]:
+    unchecked = [*unmatched, *unread]
+    if not unchecked:
+        return
+    reasons = []
     if unmatched:
-        shown = list_first(unmatched, 3)
-        sentence = f"{len(unmatched)} figures of {path} have no recorded values to compare with: {shown}"
-        yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
+        have = "has" if len(unmatched) == 1 else "have"
+        shown = list_first(list(unmatched), MAX_NAMED)
+        reasons.append(f"{shown} {have} no recorded values of the same arm, task and metric")
+    if unread:
+        are = "is no mean or SD" if len(unread) == 1 else "are no means or SDs"
+        reasons.append(f"{list_first(list(unread), MAX_NAMED)} {are} over seeds of the table")
+    were = "was" if len(unchecked) == 1 else "were"
+    sentence = f"{len(unchecked)} of {num_figures} figures of {path} {were} not checked: {'; '.join(reasons)}"
+    data = {"num_unchecked": len(unchecked), "unchecked": unchecked}
+    yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False, data=data)
+
+
+def _list_unread(rows: TextTable, reported: Sequence[ReportedValue]) -> list[str]:
+    """Return the figures of a summary, each with its place, that were not read as a mean or an SD."""
+    try:
+        roles = find_roles(rows, {})
+        others = {*roles.parts.values(), *roles.groups, *roles.budgets}
+    except RequestError:
+        others = set()
+    names = [name for name in rows.header if name and name not in others and not is_setting(name)]
+    read = {(value.place, value.is_mean) for value in reported}
+    unread = []
+    for line, row in rows.rows:
+        for name in names:
+            figure, place = parse_figure(row[name]), f"{line}, {name}"
+            if figure is None:
+                continue
+            # A cell of one number is a mean or an SD; one with ± is both.
+            if (place, True) not in read and (figure.spread is not None or (place, False) not in read):
+                unread.append(f"{figure.text} ({place})")
+            if figure.spread is not None and (place, False) not in read:
+                unread.append(f"± {figure.spread:g} ({place})")
+    return unread
 
 
 def _find_factor(reported: Sequence[ReportedValue], metric: str) -> float:
@@ -134,7 +184,10 @@ def _read_summary(path: str, table: ResultTable) -> list[ReportedValue]:
     """Read a summary: wide, with names such as base_em_mean, or long, with mean and sd, or em_mean and em_sd."""
     rows = read_file(path)
     columns = {name: column for name in rows.header if (column := _read_column(name, table.metrics))}
-    if all(column.is_metric for column in columns.values()):
+    others = [row[name] for _, row in rows.rows for name in rows.header if name not in columns]
+    has_spreads = any((figure := parse_figure(text)) and figure.spread is not None for text in others)
+    # Beside cells such as 66.1 ± 0.8, a column named Avg is not the only one of means.
+    if has_spreads or all(column.is_metric for column in columns.values()):
         values = list(_read_means(path, table))
     else:
         values = list(_read_values(rows, columns, table))
@@ -203,7 +256,7 @@ def _read_values(rows: TextTable, columns: Mapping[str, SummaryColumn], table: R
     if pattern is None and not is_long:
         return
     roles = find_roles(rows, {"value": "+".join(columns)} if is_long else {})
-    for number, row in rows.rows:
+    for line, row in rows.rows:
         in_row = {part: row[column] for part, column in roles.parts.items()}
         step = parse_number(in_row["step"]) if "step" in in_row else table.steps[-1]
         for name, column in columns.items():
@@ -218,4 +271,4 @@ def _read_values(rows: TextTable, columns: Mapping[str, SummaryColumn], table: R
                 cells = [cell for cell in table.values if (cell.arm, cell.group, cell.metric, cell.step) == key]
                 title = join_words(*key[:3], "" if step is None else f"at {show_step(step)}")
                 recorded = np.array([cell.number for cell in cells])
-                yield ReportedValue(title, metric, column.is_mean, row[name], f"line {number}, {name}", recorded)
+                yield ReportedValue(title, metric, column.is_mean, row[name], f"{line}, {name}", recorded)

@@ -77,6 +77,19 @@ def describe_units(table: ResultTable, units: Units) -> Iterator[str]:
             yield f"{metric} in percent" if scales == {PERCENT} else f"{metric} as a fraction"
 
 
+def describe_unused_units(table: ResultTable, asked: Mapping[str, Unit]) -> Iterator[str]:
+    """Say which of the given units have no effect."""
+    for metric, unit in asked.items():
+        name = recognise_metric(metric)
+        cells = [cell for cell in table.values if cell.metric == metric]
+        scales, fractions, converted, _ = _settle_metric(metric, cells, None)
+        is_mixed = bool(fractions or converted) or len({*scales.values()} - {None}) > 1
+        if name not in LIMITED | RATES | UNNAMED | {""}:
+            yield f"--units {unit} not used for {metric}, which is neither a fraction nor a percentage"
+        elif not is_mixed and (unit == "convert" or name not in LIMITED):
+            yield f"--units {unit} not used for {metric}, whose values have one unit"
+
+
 def _settle_metric(
     metric: str, cells: Sequence[Cell], asked: Unit | None
 ) -> tuple[Scales, list[Cell], list[Cell], list[IntegrityFinding]]:

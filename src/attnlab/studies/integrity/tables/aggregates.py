@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from attnlab.errors import RequestError
 
-from .columns import MEANS, SDS, is_aggregate
+from .column_names import SDS, is_aggregate
 from .figure import is_unreported, parse_figure, parse_number
 from .layout import TableLayout
 from .metrics import split_words
+from .patterns import MEANS
 from .table import Cell, StatedSummary, group_cells
 
 NAMES = frozenset({*MEANS, *SDS, "median", "all"})
@@ -31,9 +32,11 @@ def read_stated_summaries(layout: TableLayout, cells: Sequence[Cell]) -> Iterato
     """Yield the means and SDs in columns beside columns of seeds, such as mean or acc_std."""
     if layout.pattern is None or "{seed}" not in layout.pattern.text:
         return
-    by_line = group_cells(cells, lambda cell: cell.place.partition(",")[0])
-    for number, row in layout.rows.rows:
-        of_metrics = group_cells(by_line.get(f"line {number}", []), lambda cell: (cell.arm, cell.group, cell.metric))
+    by_place = {cell.place: cell for cell in cells}
+    for line, row in layout.rows.rows:
+        places = [f"{line}, {name}" for name in layout.roles.values]
+        of_line = [by_place[place] for place in places if place in by_place]
+        of_metrics = group_cells(of_line, lambda cell: (cell.arm, cell.group, cell.metric))
         for name in layout.roles.ignored:
             kinds = [word for word in split_words(name) if word in (*MEANS, *SDS)]
             stem = [word for word in split_words(name) if word not in kinds]
@@ -42,7 +45,7 @@ def read_stated_summaries(layout: TableLayout, cells: Sequence[Cell]) -> Iterato
                 continue
             values = tuple(cell.number for cell in about[0] if cell.value is not None)
             first = about[0][0]
-            place = f"line {number}, {name}"
+            place = f"{line}, {name}"
             yield StatedSummary(first.title, first.metric, kinds[0] in MEANS, row[name], place, values)
 
 
@@ -83,18 +86,17 @@ def _check_spreads(table: str, cells: Sequence[Cell]) -> None:
 
 def _check_seeds(layout: TableLayout) -> None:
     """Refuse rows with a score whose seed is empty where others have one, or is a word such as `mean`."""
-    seeds: dict[int, str] = {}
-    for (_, _, seed), number, row in layout.runs():
+    seeds: dict[str, str] = {}
+    for (_, _, seed), line, row in layout.runs():
         if any(parse_figure(row[name]) is not None for name in layout.roles.values):
-            seeds[number] = seed.strip()
-    lacking = [number for number, seed in seeds.items() if not seed or seed.lower() in NAMES]
+            seeds[line] = seed.strip()
+    lacking = [line for line, seed in seeds.items() if not seed or seed.lower() in NAMES]
     if lacking and len(lacking) < len(seeds):
         word = seeds[lacking[0]]
         column, what = layout.roles.parts["seed"], f"'{word}'" if word else "empty"
-        where = f"line{'s' if len(lacking) > 1 else ''} {_list([str(number) for number in lacking])}"
         raise RequestError(
-            f"'{layout.rows.name}': '{column}' is {what} in {where} and names a seed in the other rows. If these rows "
-            f"are runs, fill in their seeds; if they are means over seeds, {WAY_ON}"
+            f"'{layout.rows.name}': '{column}' is {what} in {_list(lacking)} and names a seed in the other rows. "
+            f"If these rows are runs, fill in their seeds; if they are means over seeds, {WAY_ON}"
         )
 
 

@@ -1,10 +1,11 @@
 """What the text around a table says: over how many seeds it is, what its ± is, and which metric it holds."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from .metrics import recognise_metric, split_words
+from .metrics import split_words, standardise_metric
 
 SpreadKind = Literal["sd", "se", "ci"]
 SPREADS: tuple[SpreadKind, ...] = ("sd", "se", "ci")
@@ -12,18 +13,27 @@ SPREAD_NAMES = {"sd": "SD", "se": "standard error", "ci": "95 % interval"}
 NUMBERS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twenty": 20,
 }  # fmt: skip
-SEEDS = re.compile(rf"\b(\d+|{'|'.join(NUMBERS)})\s+(?:[a-z-]+\s+){{0,2}}(?:seeds|runs|trials)\b", re.IGNORECASE)
+RUNS = r"(?:seeds|runs|trials|initiali[sz]ations|restarts|repetitions|repeats|replications|replicates)"
+SEEDS = re.compile(
+    rf"\b(\d+|{'|'.join(NUMBERS)})\s+(?:[a-z-]+\s+){{0,2}}{RUNS}\b|\b{RUNS}\s*\(\s*n\s*=\s*(\d+)\s*\)", re.IGNORECASE
+)
+MARKUP = re.compile(r"\\[,;! ]|[$~{}]")
+"""LaTeX between a number and its word, as in $n=5$ seeds."""
 ABBREVIATED_SE = re.compile(r"\bs\.\s?e\.(?:\s?m\.?)?|(?:±|\\pm\$?)\s*SE\b", re.IGNORECASE)
 ABBREVIATED_SD = re.compile(r"\bs\.\s?d\.|(?:±|\\pm\$?)\s*SD\b", re.IGNORECASE)
 PLAIN_METRICS = frozenset(
-    {"accuracy", "acc", "f1", "bleu", "perplexity", "ppl", "loss", "wer", "mcc", "auc", "em", "rouge"}
-)
-"""Metrics whose names are no common words of a caption."""
+    {"accuracy", "acc", "f1", "bleu", "perplexity", "ppl", "loss", "wer", "cer", "mcc", "auc", "auroc", "em", "rouge",
+     "bpb", "bpc", "nll", "xent", "crossentropy", "mse", "rmse", "fid", "miou", "ndcg", "mrr"}
+)  # fmt: skip
+"""Metrics whose names are no common words of a caption or of the name of a file."""
+LOSSES = frozenset({"nll", "xent", "crossentropy", "mse"})
+"""What a loss may be: 'cross-entropy loss' is one metric."""
 
 
 def find_num_seeds(caption: str) -> int | None:
     """Return the number of seeds that a caption names, such as 'over 5 random seeds'; None if none or several."""
-    found = {NUMBERS.get(match[1].lower()) or int(match[1]) for match in SEEDS.finditer(caption)}
+    words = [match[1] or match[2] for match in SEEDS.finditer(MARKUP.sub(" ", caption))]
+    found = {NUMBERS.get(word.lower()) or int(word) for word in words}
     number = found.pop() if len(found) == 1 else None
     return number if number is not None and 2 <= number <= 1000 else None
 
@@ -44,8 +54,17 @@ def find_spread_kind(caption: str) -> SpreadKind | None:
 
 def find_metric(path: str, caption: str) -> tuple[str, str]:
     """Return the one metric that the caption or the file's name has, and which of the two; empty if there is none."""
-    found = dict.fromkeys(word for word in split_words(caption) if word in PLAIN_METRICS)
-    if len(found) == 1:
-        return next(iter(found)), "the caption"
-    in_name = [word for word in split_words(Path(path).stem) if word in PLAIN_METRICS and recognise_metric(word)]
-    return (in_name[0], "the file's name") if len(in_name) == 1 else ("", "")
+    for text, source in ((caption, "the caption"), (Path(path).stem, "the file's name")):
+        if len(found := _list_metrics(text)) == 1:
+            return found[0], source
+    return "", ""
+
+
+def _list_metrics(text: str) -> list[str]:
+    """Return the metrics that a text names, each once, also by two words such as cross-entropy."""
+    words = split_words(text)
+    pairs = [f"{first}{second}" for first, second in pairwise(words)]
+    found = {standardise_metric(word): word for word in reversed([*pairs, *words]) if word in PLAIN_METRICS}
+    if LOSSES & {*found}:
+        found.pop("loss", None)
+    return list(found.values())

@@ -1,63 +1,30 @@
 """Which column of a table is what: given by `--map`, recognised by its name, or by its content."""
 
-import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from attnlab.errors import RequestError, closest
-from attnlab.inputs import is_whole_number
 
+from .arm_column import choose_arm, find_arm, has_run_rows, list_repeated_texts, names_runs, put_repeated_first
+from .column_names import (
+    BUDGETS,
+    ERRORS,
+    NAMES,
+    RANGES,
+    RUN_NAMES,
+    SDS,
+    drop_aggregates,
+    find_columns_named,
+    is_setting,
+)
 from .figure import is_empty, parse_number
-from .metrics import recognise_metric, split_words
-from .patterns import BASELINES, guess_pattern
+from .mapping import PER_RUN
+from .metrics import read_direction, recognise_metric, split_words
+from .patterns import MEANS
 from .rows import TextTable
 
-COUNTS = ("n", "num", "number of", "count")
-NAMES: Mapping[str, Sequence[str]] = {
-    "arm": (
-        "arm", "method", "methods", "variant", "mechanism", "system", "attention", "approach", "algorithm", "model",
-        "models", "config", "group name", "name",
-    ),
-    "seed": ("seed", "random seed", "run", "run id", "trial", "replicate", "repeat", "fold"),
-    "step": ("step", "steps", "global step", "iteration", "iterations", "iter", "update", "epoch"),
-    "metric": ("metric", "measure", "metric name"),
-    "value": ("value", "score", "result", "metric value"),
-    "group": (
-        "group", "size", "model size", "task", "dataset", "data", "benchmark", "split", "layers", "scale", "section",
-    ),
-    "prediction": ("prediction", "predicted", "predictions", "pred", "output"),
-    "label": ("label", "labels", "gold", "target", "truth", "reference", "expected"),
-    "examples": (
-        *(f"{count} {what}" for what in ("examples", "test", "eval", "dev", "val", "samples") for count in COUNTS),
-        *(f"{what} {size}" for what in ("test", "eval", "dev", "val") for size in ("size", "examples", "samples")),
-        "examples", "support", "n",
-    ),
-    "num_seeds": (
-        *(f"{count} {what}" for what in ("seeds", "runs", "trials") for count in COUNTS), "seeds", "runs", "n",
-    ),
-}  # fmt: skip
-"""The parts of a table, and the usual names of their columns, the least ambiguous first."""
 MIN_EXAMPLES = 10
 """A column such as `n` with smaller numbers counts something else, such as seeds."""
-BUDGETS = frozenset({
-    "tokens", "tokensseen", "epochs",
-    "budget", "flops", "batchsize", "batch", "maxsteps", "trainsteps", "numsteps", "updates",
-    "trainsize", "numtokens", "trainexamples", "ntrain", "numtrain", "trainsamples", "numfewshot", "nshot", "shots",
-})  # fmt: skip
-"""Names of budgets, in which arms that are compared must not differ."""
-SETTINGS = frozenset({
-    "lr", "learningrate", "warmup", "warmupsteps", "weightdecay", "dropout", "params", "parameters", "numparams",
-    "hours", "gpuhours", "time", "walltime", "runtime", "memory", "index", "id", "idx", "rank", "date", "timestamp",
-})  # fmt: skip
-"""Names of numbers that are neither scores nor budgets: arms may differ in learning rate and in run time."""
-PER_RUN = ("arm", "seed", "step", "metric", "prediction", "label", "examples", "num_seeds")
-IN_MAP = (*PER_RUN[:4], "value", "group", *PER_RUN[4:], "columns", "table")
-RUN_NAMES = frozenset({"name", "runname", "displayname", "runid", "id", "file", "path"})
-MEANS, SDS = ("mean", "avg", "average"), ("std", "sd", "stdev", "stddev")
-ERRORS = ("stderr", "sem", "se")
-RANGES = ("min", "max", "median", "ci", "ci95", "lower", "upper", "var", "variance")
-OURS = frozenset({*BASELINES, "ours", "proposed"})
 
 
 @dataclass(frozen=True)
@@ -79,44 +46,6 @@ class ColumnRoles:
     def are_standard_errors(self) -> bool:
         """Whether the columns of spreads are named as standard errors."""
         return any(word in ERRORS for name in self.spreads.values() for word in split_words(name))
-
-
-def read_map(text: str | None) -> dict[str, str]:
-    """Read `arm=model,seed=run,…`; `columns={arm}_{seed}` gives the pattern of the column names."""
-    columns: dict[str, str] = {}
-    # A comma inside the name of a column, such as `acc,none`, is not followed by a part and an equals sign.
-    pairs = [pair for pair in re.split(r",(?=\s*\w+\s*=|\s*$)", text or "") if pair.strip()]
-    if text is not None and not pairs:
-        raise RequestError("--map is empty; it takes PART=COLUMN separated by commas, such as arm=model,seed=run")
-    for pair in pairs:
-        part, sign, column = (word.strip() for word in pair.partition("="))
-        if not sign or not column:
-            raise RequestError(
-                f"--map takes PART=COLUMN separated by commas, such as arm=model,seed=run; '{pair}' is not of that form"
-            )
-        if part not in IN_MAP:
-            raise RequestError(f"--map has no part '{part}'{closest(part, IN_MAP) or '.'} Parts: {', '.join(IN_MAP)}")
-        if part in columns:
-            raise RequestError(f"--map gives '{part}' twice; join several columns by +, such as group=size+task")
-        columns[part] = column
-    pattern = columns.get("columns", "")
-    twice = next((part for part in columns if part != "group" and f"{{{part}}}" in pattern), None)
-    if twice is not None:
-        raise RequestError(f"--map gives '{twice}' twice: as a column, and in columns={pattern}")
-    return columns
-
-
-def quote_map(text: str) -> str:
-    """Write `--map` with its text quoted where a shell needs it, so that it can be pasted."""
-    return f"--map {shlex.quote(text)}"
-
-
-def read_table_number(given: Mapping[str, str]) -> int | None:
-    """Return the number of the table in the file, if --map gives it."""
-    text = given.get("table")
-    if text is not None and not is_whole_number(text):
-        raise RequestError(f"--map table={text}: give the number of a table in the file, from 1")
-    return None if text is None else int(text)
 
 
 def join_given_columns(rows: TextTable, given: Mapping[str, str]) -> tuple[TextTable, dict[str, str]]:
@@ -152,11 +81,13 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         raise RequestError(f"--map gives the column '{twice[0]}' two parts; each column has one")
     taken = {*parts.values(), *groups, *values, *rows.scores}
     for part in PER_RUN:
-        columns = [name for name in _find_columns_named(rows, part) if name not in taken]
+        columns = [name for name in find_columns_named(rows, part) if name not in taken]
         if part in ("examples", "num_seeds"):
             columns = [name for name in columns if _are_counts(rows, name, part)]
         if (part == "num_seeds" and "seed" in parts) or f"{{{part}}}" in given.get("columns", ""):
             columns = []
+        if part == "arm" and has_run_rows(rows, parts):
+            columns = put_repeated_first(rows, columns)
         if part not in parts and columns:
             parts[part] = columns[0]
             taken.add(columns[0])
@@ -169,8 +100,12 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     left = [name for name in left if name not in (*spreads.values(), *errors)]
     budgets = [name for name in left if "".join(split_words(name)) in BUDGETS]
     left = [name for name in left if name not in budgets and not is_setting(name)]
+    if "arm" not in given and names_runs(rows, parts) and (arms := list_repeated_texts(rows, left)):
+        # The name of a run is none of an arm if each row has its own, and a column of text tells the arms.
+        parts["arm"] = choose_arm(rows, arms)
+        left = [name for name in left if name != parts["arm"]]
     if not {"arm", "prediction"} & {*parts} and "{arm}" not in given.get("columns", "") and not rows.scores:
-        arm = _find_arm(rows, [name for name in left if name not in (*groups, *values)], parts)
+        arm = find_arm(rows, [name for name in left if name not in (*groups, *values)], parts)
         parts |= {} if arm is None else {"arm": arm}
         left = [name for name in left if name != arm]
     groups = groups or [name for name in left if _is_group(rows, name) and name not in (*values, *rows.scores)]
@@ -187,28 +122,10 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     return ColumnRoles(parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors))
 
 
-def is_aggregate(name: str) -> bool:
-    """Tell whether a column holds means or spreads of other columns by its name, such as `Avg.` or `std`."""
-    words = split_words(name)
-    return bool(words) and all(word in (*MEANS, *SDS, *ERRORS) for word in words)
-
-
-def drop_aggregates(names: Sequence[str]) -> list[str]:
-    """Return the names without means and spreads of others; a single score, or `mean` beside `max`, is not one."""
-    scores = [name for name in names if not is_aggregate(name)]
-    return scores if len(scores) > 1 else list(names)
-
-
 def _drop_lone_spread(names: Sequence[str]) -> list[str]:
     """Return the names without a column named just `std` or the like beside a single score, whose spread it is."""
     others = [name for name in names if "".join(split_words(name)) not in SDS]
     return others if len(others) == 1 else list(names)
-
-
-def is_setting(name: str) -> bool:
-    """Tell whether a column is a setting or a cost by its name, such as `lr` or `Params (M)`."""
-    words = split_words(name)
-    return "".join(words) in SETTINGS or any(word in SETTINGS for word in words[:1])
 
 
 def _check_column(rows: TextTable, column: str) -> str:
@@ -218,11 +135,6 @@ def _check_column(rows: TextTable, column: str) -> str:
     raise RequestError(
         f"'{rows.name}' has no column '{column}'{closest(column, rows.header) or '.'} There are: {known}"
     )
-
-
-def _find_columns_named(rows: TextTable, part: str) -> list[str]:
-    columns = {" ".join(split_words(name)): name for name in rows.header}
-    return [columns[name] for name in NAMES[part] if name in columns]
 
 
 def _are_counts(rows: TextTable, name: str, part: str) -> bool:
@@ -237,8 +149,8 @@ def _are_counts(rows: TextTable, name: str, part: str) -> bool:
 def _find_spreads(names: Sequence[str], kinds_of_spread: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return the column with the spread of each column of means, and other columns of standard errors and ranges.
 
-    kinds_of_spread: words for a spread over seeds. A standard error is one only beside a number of seeds; otherwise it
-    is over examples.
+    kinds_of_spread: words for a spread over seeds. A standard error is one beside a number of seeds, or beside a column
+    that is named as a mean, such as acc_mean; otherwise it is over examples.
     """
     words = {name: split_words(name) for name in names}
     stems = {tuple(word for word in split if word not in MEANS): name for name, split in words.items()}
@@ -248,7 +160,8 @@ def _find_spreads(names: Sequence[str], kinds_of_spread: Sequence[str]) -> tuple
         if not kinds:
             continue
         stem = tuple(word for word in split if word not in kinds)
-        if kinds[0] in kinds_of_spread and stem in stems and stems[stem] != name:
+        is_of_mean = kinds[0] in ERRORS and bool({*words[stems.get(stem, name)]} & {*MEANS})
+        if (kinds[0] in kinds_of_spread or is_of_mean) and stem in stems and stems[stem] != name:
             spreads[stems[stem]] = name
         elif kinds[0] in ("stderr", "sem") or stem in stems:
             errors.append(name)
@@ -259,25 +172,6 @@ def _find_unnamed_spread(rows: TextTable, value: str, left: Sequence[str]) -> di
     """Return the column named just `std` or the like as the spread of the only column of values."""
     names = [name for name in left if "".join(split_words(name)) in SDS and name != value and rows.is_numeric(name)]
     return {value: names[0]} if len(names) == 1 else {}
-
-
-def _find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> str | None:
-    """Return the column of text that names the arms; None if the columns do. Two that could are a question."""
-    numeric = [name for name in left if rows.is_numeric(name)]
-    texts = [name for name in left if name not in numeric and any(rows.column(name))]
-    texts = [name for name in texts if " ".join(split_words(name)) not in NAMES["group"]]
-    if not texts or not numeric or any(OURS & {*split_words(name)} for name in numeric):
-        return None
-    pattern = guess_pattern(numeric, ("arm", "metric", "seed"))
-    if pattern is not None and "{seed}" in pattern.text and "{arm}" in pattern.text:
-        return None
-    repeated = [name for name in texts if 1 < len({*rows.column(name)}) < len(rows.rows)]
-    found = repeated or ([] if "seed" in parts else texts)
-    if len(found) > 1:
-        shown = ", or ".join(f"'{name}' ({', '.join(dict.fromkeys(rows.column(name)))[:40]})" for name in found[:4])
-        options = " or ".join(quote_map(f"arm={name}") for name in found[:4])
-        raise RequestError(f"which column of '{rows.name}' names the arms: {shown}? Give {options}")
-    return found[0] if found else None
 
 
 def _is_group(rows: TextTable, name: str) -> bool:
@@ -291,10 +185,14 @@ def _is_group(rows: TextTable, name: str) -> bool:
 
 
 def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> list[str]:
-    """Return the columns of scores: one named `value`, else known metrics, else every named column of numbers."""
-    named = [name for name in _find_columns_named(rows, "value") if name in left]
+    """Return the columns of scores: one named `value`, else known metrics, else every named column of numbers.
+
+    A name with an arrow is that of a metric.
+    """
+    named = [name for name in find_columns_named(rows, "value") if name in left]
     if named and ("metric" in parts or (len(named) == 1 and not any(map(recognise_metric, left)))):
         return named[:1]
     numeric = [name for name in left if name and rows.is_numeric(name)]
     # A table made for readers has no columns besides scores, and often names them by their dataset.
-    return numeric if rows.is_for_readers else [name for name in numeric if recognise_metric(name)] or numeric
+    metrics = [name for name in numeric if recognise_metric(name) or read_direction(name) is not None]
+    return numeric if rows.is_for_readers else metrics or numeric

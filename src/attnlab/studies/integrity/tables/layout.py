@@ -3,13 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, closest
 
 from .caption import find_metric
-from .columns import MEANS, OURS, ColumnRoles, drop_aggregates, find_roles, is_aggregate, is_setting, quote_map
-from .metrics import recognise_metric, split_words, standardise_metric
-from .patterns import ColumnPattern, find_seed_columns, guess_form, guess_pattern, read_pattern
-from .rows import TextTable
+from .column_names import OURS, drop_aggregates, is_aggregate, is_setting
+from .columns import ColumnRoles, find_roles
+from .mapping import quote_map
+from .metrics import KNOWN, higher_is_better, read_direction, recognise_metric, split_words, standardise_metric
+from .patterns import (
+    MEANS,
+    ColumnPattern,
+    find_mean_suffix,
+    find_seed_columns,
+    guess_pattern_of_means,
+    read_pattern,
+)
+from .rows import TextTable, list_columns
 from .table import Run
 
 UNNAMED = "value"
@@ -47,7 +56,7 @@ class TableLayout:
     def unused(self) -> tuple[str, ...]:
         """Columns of numbers beside columns of arms that are not read as scores."""
         are_arms = self.pattern is not None and "{arm}" in self.pattern.text
-        return tuple(name for name in self.roles.ignored if are_arms and self.rows.is_numeric(name))
+        return tuple(name for name in self.roles.ignored if name and are_arms and self.rows.is_numeric(name))
 
     def name_metric(self, column: str) -> str:
         """Return the metric of a column of scores, from its name without the word for a mean."""
@@ -66,7 +75,7 @@ class TableLayout:
         if rows.form:
             yield rows.form
         in_names = "" if pattern is None else pattern.text
-        if in_names and ("{arm}" in in_names or "{metric}" in in_names):
+        if pattern is not None and not pattern.are_tasks and in_names.replace("{seed}", "").count("{"):
             yield f"columns {in_names}"
         if "{arm}" in in_names:
             yield "arms in columns"
@@ -80,20 +89,27 @@ class TableLayout:
             yield f"seeds in rows ('{roles.parts['seed']}')"
         elif "prediction" not in roles.parts and "num_seeds" not in roles.parts:
             yield "no seeds named"
-        if in_names == "{group}" and pattern is not None:
+        if pattern is not None and pattern.are_tasks:
             names = list(pattern.meanings)
             columns = (
                 "one dataset or task in each of the columns" if len(names) > 1 else "the dataset or task in column"
             )
-            yield f"{columns} {_list(names)}"
+            yield f"{columns} {list_columns(names)}"
         if self.source:
-            yield f"metric {self.metric} (from {self.source})"
-        elif any(self.name_metric(name) == UNNAMED for name in roles.values) and not {"metric"} & {*roles.parts}:
+            hint = "" if recognise_metric(self.metric) else closest(self.metric, KNOWN)
+            yield f"metric {self.metric} (from {self.source}{f'; it is not a known name{hint}' if hint else ''})"
+        elif self._lacks_metric():
             yield "metric not named (--metric NAME, such as accuracy)"
         if self.unused_metric:
             yield f"--metric {self.unused_metric} not used, since the table names its metrics"
         yield from self._describe_columns()
         yield from rows.remarks
+
+    def _lacks_metric(self) -> bool:
+        """Tell whether nothing names the metric of some column of scores."""
+        if "metric" in self.roles.parts or (self.pattern is not None and self.pattern.metrics):
+            return False
+        return any(self.name_metric(name) == UNNAMED for name in self.roles.values)
 
     def _describe_columns(self) -> Iterator[str]:
         for part, column in self.roles.parts.items():
@@ -113,7 +129,7 @@ class TableLayout:
         }
         for words, columns in lists.items():
             if columns:
-                yield f"{words} {_list(columns)}"
+                yield f"{words} {list_columns(columns)}"
 
     def write_map(self) -> str:
         """Return the `--map` that reads the table as it was read; to change the reading, change a part of it."""
@@ -122,18 +138,18 @@ class TableLayout:
             parts.append(f"group={'+'.join(self.roles.groups)}")
         if self.pattern is not None:
             parts.append(f"columns={self.pattern.text}")
-        is_one_group = self.pattern is not None and self.pattern.text == "{group}" and len(self.roles.values) == 1
+        is_one_group = self.pattern is not None and self.pattern.are_tasks and len(self.roles.values) == 1
         if self.roles.values and (self.pattern is None or "value" in self.given or is_one_group):
             parts.append(f"value={'+'.join(self.roles.values)}")
         if "table" in self.given:
             parts.append(f"table={self.given['table']}")
         return ",".join(parts)
 
-    def runs(self) -> Iterator[tuple[Run, int, Mapping[str, str]]]:
+    def runs(self) -> Iterator[tuple[Run, str, Mapping[str, str]]]:
         """Yield each row with its run and line; the run is empty if it is in the names of the value columns."""
-        for number, row in self.rows.rows:
+        for line, row in self.rows.rows:
             group = ", ".join(row[name] for name in self.roles.groups)
-            yield (self.part("arm", row), group, self.part("seed", row)), number, row
+            yield (self.part("arm", row), group, self.part("seed", row)), line, row
 
     def part(self, name: str, row: Mapping[str, str], default: str = "") -> str:
         """Return one part of a row, such as its arm."""
@@ -145,8 +161,14 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     roles = find_roles(rows, given)
     named, source = (metric, "--metric") if metric else find_metric(rows.name, rows.caption)
     pattern = _find_pattern(rows, roles, given)
-    if pattern is None and named and _are_groups(roles, given):
-        pattern = ColumnPattern("{group}", {name: {"group": name} for name in roles.values})
+    if pattern is None and named and _are_groups(roles, given, named):
+        suffix = find_mean_suffix(roles.values)
+        meanings = {name: {"group": name.removesuffix(suffix)} for name in roles.values}
+        pattern = ColumnPattern(f"{{group}}{suffix}", meanings)
+    is_given = "{metric}" in given.get("columns", "")
+    if pattern is not None and pattern.metrics and named and not is_given:
+        # Names of columns that are no metrics are tasks of the one that is named.
+        pattern = pattern if any(map(recognise_metric, pattern.metrics)) else pattern.read_metrics_as_tasks()
     if pattern is not None:
         used = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *pattern.meanings}
         spreads = {value: spread for value, spread in roles.spreads.items() if value in pattern.meanings}
@@ -165,8 +187,15 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     return replace(layout, source="", unused_metric="" if is_known else metric or "")
 
 
-def _are_groups(roles: ColumnRoles, given: Mapping[str, str]) -> bool:
-    """Tell whether columns of scores are datasets of one metric that is named elsewhere: no name of theirs has one."""
+def _are_groups(roles: ColumnRoles, given: Mapping[str, str], metric: str) -> bool:
+    """Tell whether columns of scores are datasets of one metric that is named elsewhere.
+
+    No name of theirs has a metric, nor states another direction than the metric's.
+    """
+    stated = {read_direction(name) for name in roles.values} - {None}
+    is_known = bool(recognise_metric(metric)) or read_direction(metric) is not None
+    if len(stated) > 1 or (is_known and stated - {higher_is_better(metric)}):
+        return False
     if "metric" in roles.parts or not roles.values or any(map(recognise_metric, roles.values)):
         return False
     if len(roles.values) == 1:
@@ -193,15 +222,15 @@ def _find_pattern(rows: TextTable, roles: ColumnRoles, given: Mapping[str, str])
     # Means with SDs are over seeds: a number in their names is not one.
     parts = ("arm", "metric") if roles.spreads else ("arm", "metric", "seed")
     wanted = [part for part in parts if part not in roles.parts]
-    form, metrics = guess_form(names, wanted), [name for name in names if recognise_metric(name)]
-    pattern = guess_pattern(names, wanted)
+    form, pattern = guess_pattern_of_means(names, wanted)
+    metrics = [name for name in names if recognise_metric(name)]
     if pattern is not None and ("{metric}" in pattern.text or not metrics):
         return pattern
     # Columns that are no metrics, beside a column of seeds or groups, or one named `ours`: each is an arm.
     has_ours = any(OURS & {*split_words(name)} for name in names)
     is_beside = "seed" in roles.parts or bool(roles.groups) or form is not None or has_ours
     if is_beside and not metrics and "{seed}" not in (form or ""):
-        return read_pattern("{arm}", names)
+        return read_pattern(f"{{arm}}{find_mean_suffix(names)}", names)
     if form is not None:
         raise RequestError(_ask_for_pattern(rows, form, names))
     return None
@@ -224,12 +253,7 @@ def _ask_for_pattern(rows: TextTable, form: str, names: Sequence[str]) -> str:
     kept = [name for name in fitting if name not in others]
     are_not = "is not" if len(others) == 1 else "are not"
     return (
-        f"how are the columns of '{rows.name}' meant: {_list(kept, 3)} are of the form {form}, and {_list(others, 3)} "
-        f"{are_not}? Give {quote_map('columns={arm}')} if each column is an arm, or name the columns of scores: "
-        f"{quote_map(f'columns={form},value=' + '+'.join(kept))}"
+        f"how are the columns of '{rows.name}' meant: {list_columns(kept, 3)} are of the form {form}, and "
+        f"{list_columns(others, 3)} {are_not}? Give {quote_map('columns={arm}')} if each column is an arm, or "
+        f"name the columns of scores: {quote_map(f'columns={form},value=' + '+'.join(kept))}"
     )
-
-
-def _list(columns: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(map(repr, columns[:most]))
-    return f"{shown} and {len(columns) - most} more" if len(columns) > most else shown

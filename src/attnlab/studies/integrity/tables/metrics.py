@@ -7,6 +7,7 @@ The resolution is given by the decimals of the values, or is 1/n for a fraction 
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,8 @@ RATES = frozenset({"err", "error", "wer", "cer"})
 PERPLEXITIES = frozenset({"ppl", "perplexity"})
 """Compared by their logarithm: a change is a factor, and a threshold is a percent change."""
 LOWER_IS_BETTER = RATES | PERPLEXITIES | {
-    "loss", "nll", "ce", "mse", "rmse", "mae", "bpb", "bpc", "bits", "fid", "latency", "seconds",
+    "loss", "nll", "ce", "xent", "crossentropy", "mse", "rmse", "mae", "bpb", "bpc", "bits", "fid", "latency",
+    "seconds",
 }  # fmt: skip
 UNNAMED = frozenset({"score", "reward", "return", "elo"})
 KNOWN = LIMITED | LOWER_IS_BETTER | UNNAMED
@@ -42,6 +44,14 @@ PERCENT, FRACTION = 100.0, 1.0
 """The largest value of a limited metric in either unit."""
 FEW = 0.2
 """Up to this share of values above 1, a metric is taken for fractions some of which are impossible."""
+
+LOWER, HIGHER = "↓", "↑"
+STATED_DIRECTION = re.compile(
+    rf"(?P<lower>{LOWER}|\b(?:lower|smaller)(?: is)? better\b)|"
+    rf"(?P<higher>{HIGHER}|\b(?:higher|larger)(?: is)? better\b)",
+    re.IGNORECASE,
+)
+"""What a name says of its direction: an arrow, or 'lower is better'."""
 
 SETS = {
     10570: "SQuAD v1.1's development set", 11873: "SQuAD v2.0's development set", 3270: "BoolQ's validation set",
@@ -66,19 +76,45 @@ def split_words(name: str) -> list[str]:
 @cache
 def recognise_metric(name: str) -> str:
     """Return the known metric in a name, such as 'accuracy' in eval_accuracy, or an empty string."""
-    words = split_words(name)
-    return next((word for word in ("".join(words), *reversed(words)) if word in KNOWN), "")
+    words = split_words(remove_direction(name))
+    # Two words may be one metric, such as cross-entropy.
+    pairs = [f"{first}{second}" for first, second in pairwise(words)]
+    return next((word for word in ("".join(words), *reversed(pairs), *reversed(words)) if word in KNOWN), "")
+
+
+def read_direction(name: str) -> bool | None:
+    """Return whether a name says that higher is better, as `BLEU ↑` and `xent (lower is better)` do; None if not."""
+    stated = {match.lastgroup for match in STATED_DIRECTION.finditer(name)}
+    return stated == {"higher"} if len(stated) == 1 else None
+
+
+def remove_direction(name: str) -> str:
+    """Return a name without an arrow or 'lower is better'."""
+    return " ".join(re.sub(r"\(\s*\)|\[\s*\]", " ", STATED_DIRECTION.sub(" ", name)).split()) or name
+
+
+def add_direction(metric: str, column: str) -> str:
+    """Return the name of a metric with the direction that a column states, if the metric implies another or none."""
+    stated = read_direction(column)
+    is_known = bool(recognise_metric(metric)) or read_direction(metric) is not None
+    if stated is None or (is_known and stated == higher_is_better(metric)):
+        return metric
+    return f"{remove_direction(metric)} {HIGHER if stated else LOWER}"
 
 
 def standardise_metric(name: str) -> str:
     """Return the same word for names of the same metric, such as `acc` and `accuracy`; the name if it is not known."""
     metric = recognise_metric(name)
-    return SYNONYMS.get(metric, metric) or name
+    return SYNONYMS.get(metric, metric) or remove_direction(name)
 
 
 def higher_is_better(name: str) -> bool:
-    """Tell which direction is better; a metric that is not known to be a loss is taken for a score."""
-    return recognise_metric(name) not in LOWER_IS_BETTER
+    """Tell which direction is better: as the name states, else as the metric implies.
+
+    A metric that is not known to be a loss is taken for a score.
+    """
+    stated = read_direction(name)
+    return recognise_metric(name) not in LOWER_IS_BETTER if stated is None else stated
 
 
 def choose_smallest(name: str, scale: float | None, values: list[float]) -> float:

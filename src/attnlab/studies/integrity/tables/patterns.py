@@ -22,6 +22,8 @@ SEED_WORD = (
 SEED_COLUMN = re.compile(rf"{SEED_WORD}(?P<seed>\d+)", re.IGNORECASE)
 """The name of a column that holds the scores of one seed, such as s1, run_2, seed=0 or acc_seed3."""
 SEED_HEAD = re.compile(SEED_WORD, re.IGNORECASE)
+MEANS = ("mean", "avg", "average")
+MEAN_SUFFIX = re.compile(rf"(?<=[A-Za-z0-9)])[^A-Za-z0-9()]+(?:{'|'.join(MEANS)})\.?$", re.IGNORECASE)
 SIGNS = "-_=. #:/"
 WORD = r"[^_/:. ]+?|.+?"
 
@@ -32,6 +34,25 @@ class ColumnPattern:
 
     text: str
     meanings: Mapping[str, Mapping[str, str]]
+
+    @property
+    def are_tasks(self) -> bool:
+        """Whether each column is a dataset or task, and nothing else."""
+        return {*re.findall(r"\{(\w+)\}", self.text)} == {"group"}
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics in the names of the columns."""
+        return list(dict.fromkeys(parts["metric"] for parts in self.meanings.values() if "metric" in parts))
+
+    def read_metrics_as_tasks(self) -> "ColumnPattern":
+        """Return the pattern with tasks in place of metrics, as in MNLI_s1 if the metric is named elsewhere."""
+        meanings = {
+            name: {part: text for part, text in parts.items() if part != "metric"}
+            | {"group": " ".join(filter(None, (parts.get("group"), parts.get("metric"))))}
+            for name, parts in self.meanings.items()
+        }
+        return ColumnPattern(self.text.replace("{metric}", "{group}"), meanings)
 
 
 def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
@@ -48,6 +69,11 @@ def read_pattern(text: str, names: Sequence[str]) -> ColumnPattern:
     if not meanings:
         raise RequestError(f"columns={text} fits no column; the columns are {', '.join(names[:8])}")
     return ColumnPattern(text, meanings)
+
+
+def fits_pattern(text: str, name: str) -> bool:
+    """Tell whether the name of a column has the form of a pattern."""
+    return bool(_match_names(text, [name]))
 
 
 def _match_names(text: str, names: Sequence[str], seed: str = f"(?i:{SEED.pattern})") -> dict[str, dict[str, str]]:
@@ -71,6 +97,23 @@ def _match_names(text: str, names: Sequence[str], seed: str = f"(?i:{SEED.patter
         for name in names
         if (match := re.fullmatch(expression, name))
     }
+
+
+def find_mean_suffix(names: Sequence[str]) -> str:
+    """Return the end that all names share and that says that they are means, such as `_mean`; empty without one."""
+    suffixes = {match[0] if (match := MEAN_SUFFIX.search(name)) else "" for name in names}
+    return suffixes.pop() if len(suffixes) == 1 else ""
+
+
+def guess_pattern_of_means(names: Sequence[str], wanted: Sequence[str]) -> tuple[str | None, ColumnPattern | None]:
+    """Find the form that most names have and the pattern of all, where `_mean` at the end of all names is no part."""
+    suffix = find_mean_suffix(names)
+    stems = {name.removesuffix(suffix): name for name in names}
+    form, pattern = guess_form(list(stems), wanted), guess_pattern(list(stems), wanted)
+    if pattern is not None:
+        meanings = {stems[stem]: parts for stem, parts in pattern.meanings.items()}
+        pattern = ColumnPattern(f"{pattern.text}{suffix}", meanings)
+    return None if form is None else f"{form}{suffix}", pattern
 
 
 def guess_pattern(names: Sequence[str], wanted: Sequence[str]) -> ColumnPattern | None:

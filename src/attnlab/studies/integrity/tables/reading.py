@@ -9,13 +9,17 @@ from attnlab.statistics.scores import LARGEST
 
 from .aggregates import check_aggregates, drop_averages, drop_unreported, read_stated_summaries
 from .caption import SpreadKind
-from .columns import join_given_columns, quote_map, read_map, read_table_number
+from .columns import join_given_columns
+from .damaged_cells import explain_damage, find_checked_layout
 from .figure import CellFigure, has_last_digits, is_empty, parse_figure, parse_number
 from .formats.files import read_files
-from .layout import TableLayout, find_layout
-from .metrics import split_words
+from .layout import TableLayout
+from .mapping import quote_map, read_map, read_table_number
+from .metrics import add_direction, split_words
 from .patterns import BASELINES
+from .rows import list_columns
 from .spreads import describe_spreads, settle_spreads
+from .stated_averages import read_stated_averages
 from .table import Cell, ResultTable, Run, RunPredictions, group_cells, join_words
 
 
@@ -39,7 +43,7 @@ def read_table(
     hints, given = hints or TableHints(), read_map(mapping)
     rows = read_files([path] if isinstance(path, str) else path, read_table_number(given))
     rows, given = join_given_columns(rows, given)
-    layout = find_layout(rows, given, hints.metric)
+    layout = find_checked_layout(rows, given, hints.metric)
     cells = tuple(_read_cells(layout))
     predictions = tuple(_read_predictions(layout)) if "prediction" in layout.roles.parts else ()
     if not cells and predictions:
@@ -52,17 +56,18 @@ def read_table(
     check_aggregates(layout, cells)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
     cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind, layout.has_seeds)
+    stated_averages = tuple(read_stated_averages(layout, cells))
     cells, averages = drop_averages(cells)
     cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
-    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.text == "{group}" else {}
+    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.are_tasks else {}
     short = next((row[name] for _, row in rows.rows for name in layout.roles.values if has_last_digits(row[name])), "")
     notation = [f"{short} is read as a mean with an uncertainty of its last digits"] if short else []
     words = (*layout.describe(), *describe_spreads(cells, spreads), *notation, *averages, *unreported)
     chosen = _find_baseline(arms, baseline)
     return ResultTable(
         rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds, layout.unused,
-        tuple(read_stated_summaries(layout, cells)),
+        tuple(read_stated_summaries(layout, cells)), stated_averages,
     )  # fmt: skip
 
 
@@ -79,9 +84,9 @@ def _find_baseline(arms: Sequence[str], asked: str | None) -> str:
 
 
 def _read_cells(layout: TableLayout) -> Iterator[Cell]:
-    counts, lines = Counter[tuple[str, ...]](), dict[tuple[object, ...], int]()
-    for (arm, group, seed), number, row in layout.runs():
-        where = f"line {number} of '{layout.rows.name}'"
+    counts, lines = Counter[tuple[str, ...]](), dict[tuple[object, ...], str]()
+    for (arm, group, seed), line, row in layout.runs():
+        where = layout.rows.locate(line)
         step = parse_number(layout.part("step", row))
         if step is None and "step" in layout.roles.parts:
             raise RequestError(f"{where}: the step must be a number, not '{layout.part('step', row)}'")
@@ -89,6 +94,7 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
         for name in layout.roles.values:
             parts = layout.pattern.meanings[name] if layout.pattern is not None else {}
             metric = layout.part("metric", row, parts.get("metric", layout.name_metric(name)))
+            metric = add_direction(metric, name)
             run_arm, run_group = parts.get("arm", arm) or "all", join_words(parts.get("group", ""), group)
             run_seed = parts.get("seed", seed)
             if not run_seed:
@@ -96,19 +102,19 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
                 unseeded = run_arm, run_group, metric, str(step)
                 counts[unseeded] += 1
                 run_seed = str(counts[unseeded])
-            figure, place = _read_score(where, name, row[name]), f"line {number}, {name}"
+            figure, place = _read_score(where, name, row[name]), f"{line}, {name}"
             value, text = (None, row[name]) if figure is None else (figure.value, figure.text)
             cell = Cell(run_arm, run_group, metric, run_seed, step, value, text, place, num_examples)
             if figure is not None:
                 cell = replace(cell, sd=_read_spread(where, layout, name, row, figure), num_seeds=num_seeds)
             key = *cell.run, metric, step
             if key in lines:
-                raise RequestError(_explain_same_run(layout, lines[key], number, cell))
-            lines[key] = number
+                raise RequestError(_explain_same_run(layout, lines[key], line, cell))
+            lines[key] = line
             yield cell
 
 
-def _explain_same_run(layout: TableLayout, first: int, second: int, cell: Cell) -> str:
+def _explain_same_run(layout: TableLayout, first: str, second: str, cell: Cell) -> str:
     """Say which rows are the same run, in which columns they differ, and how to tell them apart."""
     rows = dict(layout.rows.rows)
     unused = {*layout.roles.ignored, *layout.roles.budgets}
@@ -117,11 +123,15 @@ def _explain_same_run(layout: TableLayout, first: int, second: int, cell: Cell) 
     ]
     step = "" if cell.step is None else f", step {cell.step:g}"
     run = f"arm '{cell.arm}', seed '{cell.seed}'{step}"
-    same = f"lines {first} and {second} of '{layout.rows.name}' are the same run ({run})"
+    same = f"{layout.rows.locate(first, second)} are the same run ({run})"
     if not differ:
+        scores = [name for name in layout.roles.values if rows[first][name] != rows[second][name]]
+        what = (
+            f"they differ only in their scores ({list_columns(scores, 3)})" if scores else "they are equal throughout"
+        )
         return (
-            f"{same}; name the column in which they differ with --map group=COLUMN, or the column of seeds with --map "
-            "seed=COLUMN"
+            f"{same}, and no column tells them apart: {what}. If one is a copy, remove it; if they are two runs, give "
+            "them different seeds, or add a column in which they differ"
         )
     arm, column = layout.roles.parts.get("arm"), differ[0]
     shown = ", ".join(f"'{name}' ({rows[first][name]}, {rows[second][name]})" for name in differ[:3])
@@ -135,10 +145,7 @@ def _explain_same_run(layout: TableLayout, first: int, second: int, cell: Cell) 
 def _read_score(where: str, name: str, text: str) -> CellFigure | None:
     figure = parse_figure(text)
     if figure is None and not is_empty(text):
-        raise RequestError(
-            f"{where}: '{name}' must hold numbers, not '{text}'. If it does not hold scores, name the columns that do "
-            "with --map value=COLUMN"
-        )
+        raise RequestError(explain_damage(where, name, text))
     if figure is not None and abs(figure.value) > LARGEST:
         raise RequestError(f"{where}: '{name}' is {text}; values beyond {LARGEST:g} are not accepted")
     return figure

@@ -10,32 +10,49 @@ from .figure import MARKS, is_empty, parse_figure, parse_number
 
 MAX_CELLS = 500_000
 LATEX, MARKDOWN = "a LaTeX table", "a Markdown table"
+MLFLOW, RUNS = "an MLflow export", "a runs table of W&B or MLflow"
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """The columns of a table, and each row by column with its line number.
+    """The columns of a table, and each row by column with its line in words, such as "line 3".
 
+    Of several files that are read as one table, the line names the file, and is_joined is True.
     form: the format of the file in words, empty for CSV. caption: the text around the table. scores: the columns that
     hold scores, where the format says so. remarks: what was done to read the file, in words.
     """
 
     name: str
     header: tuple[str, ...]
-    rows: tuple[tuple[int, Mapping[str, str]], ...]
+    rows: tuple[tuple[str, Mapping[str, str]], ...]
     form: str = ""
     caption: str = ""
     scores: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    is_joined: bool = False
 
     @property
     def is_for_readers(self) -> bool:
         """Whether the table was made to be read, in LaTeX or Markdown, and not for programs."""
         return self.form in (LATEX, MARKDOWN)
 
+    @property
+    def is_of_tracker(self) -> bool:
+        """Whether the table is the runs of an experiment tracker, each in its row."""
+        return self.form in (MLFLOW, RUNS)
+
     def column(self, name: str) -> list[str]:
         """Return the cells of one column."""
         return [row[name] for _, row in self.rows]
+
+    def locate(self, *lines: str) -> str:
+        """Name lines and their file, such as "lines 2 and 3 of 'results.csv'"."""
+        if self.is_joined:
+            return " and ".join(lines)
+        numbers = [line.removeprefix("line ") for line in lines]
+        are_lines = len(lines) > 1 and all(line.startswith("line ") for line in lines)
+        shown = f"lines {' and '.join(numbers)}" if are_lines else " and ".join(lines)
+        return f"{shown} of '{self.name}'"
 
     def is_numeric(self, name: str) -> bool:
         """Tell whether a column holds figures, or nothing, and at least one figure."""
@@ -46,8 +63,8 @@ class TextTable:
         """Return the table with more columns, first; one that exists is replaced."""
         header = (*columns, *(name for name in self.header if name not in columns))
         rows = [
-            (number, {**row, **{name: cells[at] for name, cells in columns.items()}})
-            for at, (number, row) in enumerate(self.rows)
+            (line, {**row, **{name: cells[at] for name, cells in columns.items()}})
+            for at, (line, row) in enumerate(self.rows)
         ]
         return replace(self, header=header, rows=tuple(rows))
 
@@ -58,18 +75,19 @@ class TextTable:
 
 
 def make_table(
-    path: str, header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], form: str = "", caption: str = ""
+    path: str, header: Sequence[str], rows: Sequence[tuple[int | str, Sequence[str]]], form: str = "", caption: str = ""
 ) -> TextTable:
-    """Make a table of a header and rows; refuse what is none."""
+    """Make a table of a header and rows; refuse what is none. A row has its line's number, or its place in words."""
     _check_header(path, header)
-    for number, row in rows:
+    lines = [f"line {place}" if isinstance(place, int) else place for place, _ in rows]
+    for line, (_, row) in zip(lines, rows, strict=True):
         if len(row) != len(header):
-            raise RequestError(f"line {number} of '{path}' has {len(row)} cells, and the header has {len(header)}")
+            raise RequestError(f"{line} of '{path}' has {len(row)} cells, and the header has {len(header)}")
     if not rows:
         raise RequestError(f"'{path}' has a header and no rows")
     if (len(rows) + 1) * len(header) > MAX_CELLS:
         raise RequestError(f"'{path}' has more than {MAX_CELLS:,} cells; give the scores of runs, not of every example")
-    named = tuple((number, dict(zip(header, row, strict=True))) for number, row in rows)
+    named = tuple((line, dict(zip(header, row, strict=True))) for line, (_, row) in zip(lines, rows, strict=True))
     table = TextTable(path, tuple(header), named, form, caption)
     return _remove_marks(table) if table.is_for_readers else table
 
@@ -83,8 +101,8 @@ def _remove_marks(table: TextTable) -> TextTable:
         if not table.is_numeric(name) and len({*plain}) == len({*texts}):
             columns[name] = plain
     rows = [
-        (number, {name: columns[name][at] if name in columns else text for name, text in row.items()})
-        for at, (number, row) in enumerate(table.rows)
+        (line, {name: columns[name][at] if name in columns else text for name, text in row.items()})
+        for at, (line, row) in enumerate(table.rows)
     ]
     return replace(table, rows=tuple(rows))
 
@@ -99,3 +117,9 @@ def _check_header(path: str, header: Sequence[str]) -> None:
         raise RequestError(f"'{path}' has two columns named '{twice}'; give each its own name")
     if all(parse_number(name) is not None for name in header):
         raise RequestError(f"'{path}' begins with numbers; the first line must name the columns")
+
+
+def list_columns(names: Sequence[str], most: int = 8) -> str:
+    """Write the names of columns in quotes, and how many more there are."""
+    shown = ", ".join(map(repr, names[:most]))
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

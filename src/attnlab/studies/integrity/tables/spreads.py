@@ -12,13 +12,17 @@ from .table import Cell, group_cells
 
 @dataclass(frozen=True)
 class SpreadReading:
-    """How the spreads of a table were read: their kind and number of seeds, what says so, and whether they are used."""
+    """How the spreads of a table were read: their kind and number of seeds, what says so, and whether they are used.
+
+    unused: options that have no effect, in words.
+    """
 
     kind: SpreadKind = "sd"
     kind_source: str = ""
     num_seeds: int | None = None
     num_source: str = ""
     are_of_runs: bool = False
+    unused: tuple[str, ...] = ()
 
 
 def settle_spreads(
@@ -28,18 +32,29 @@ def settle_spreads(
 
     has_seeds: the table names seeds, so that a value without a spread is that of one seed.
     """
+    has_spreads = any(cell.sd is not None for cell in cells)
     by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
     if any(len(of_arm) > 1 for of_arm in by_arm):
-        has_spreads = any(cell.sd is not None for cell in cells)
-        return tuple(replace(cell, sd=None, num_seeds=None) for cell in cells), SpreadReading(are_of_runs=has_spreads)
-    has_spreads, in_table = any(cell.sd is not None for cell in cells), any(cell.num_seeds for cell in cells)
+        unused = _list_unused(num_seeds, kind, "the table has the score of each seed")
+        settled = [replace(cell, sd=None, num_seeds=None) for cell in cells]
+        return tuple(settled), SpreadReading(are_of_runs=has_spreads, unused=unused)
+    in_table = any(cell.num_seeds for cell in cells)
+    unused = () if has_spreads else _list_unused(None, kind, "no cell has a ±")
+    if has_seeds and not has_spreads and not in_table:
+        unused = _list_unused(num_seeds, kind, "each value is that of one seed, which the table names")
+        num_seeds = None
     said, said_kind = find_num_seeds(caption), find_spread_kind(caption)
     number = num_seeds or (said if (has_spreads or not has_seeds) and not in_table else None)
     source = "--seeds" if num_seeds else "the caption"
     chosen = kind or said_kind or "sd"
     kind_source = "as given" if kind else "the caption" if said_kind else ""
     settled = [_settle(cell, number, chosen) for cell in cells]
-    return tuple(settled), SpreadReading(chosen, kind_source, number, source if number else "")
+    return tuple(settled), SpreadReading(chosen, kind_source, number, source if number else "", unused=unused)
+
+
+def _list_unused(num_seeds: int | None, kind: SpreadKind | None, why: str) -> tuple[str, ...]:
+    given = [f"--seeds {num_seeds}" if num_seeds else "", f"--spread {kind}" if kind else ""]
+    return tuple(f"{option} not used, since {why}" for option in given if option)
 
 
 def _settle(cell: Cell, number: int | None, kind: SpreadKind) -> Cell:
@@ -53,6 +68,7 @@ def _settle(cell: Cell, number: int | None, kind: SpreadKind) -> Cell:
 
 def describe_spreads(cells: Sequence[Cell], reading: SpreadReading) -> Iterator[str]:
     """Say how means and spreads were read."""
+    yield from reading.unused
     if reading.are_of_runs:
         yield "an arm has several rows, so each is a run, and its own ± is not used"
     if any(cell.sd is not None for cell in cells):

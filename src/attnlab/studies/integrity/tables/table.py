@@ -77,11 +77,34 @@ class StatedSummary:
 
 
 @dataclass(frozen=True)
+class AveragedScore:
+    """A score that an average may be over: its column or task, and whether it stands on the left of the average."""
+
+    name: str
+    text: str
+    value: float
+    is_left: bool
+
+
+@dataclass(frozen=True)
+class StatedAverage:
+    """An average over tasks that stands in the table: its column or row, whose it is, and the scores beside it."""
+
+    name: str
+    title: str
+    text: str
+    value: float
+    place: str
+    scores: tuple[AveragedScore, ...]
+
+
+@dataclass(frozen=True)
 class ResultTable:
     """All cells of a table. layout: how the file was read, in words. budgets: tokens, epochs and the like, by run.
 
     mapping: the `--map` that reads it as it was read. has_seeds: whether the table names the seeds of its runs.
     unused: columns of numbers beside columns of arms that are not read as scores. stated: means and SDs beside seeds.
+    averages: averages over tasks.
     """
 
     name: str
@@ -94,6 +117,7 @@ class ResultTable:
     has_seeds: bool = True
     unused: tuple[str, ...] = ()
     stated: tuple[StatedSummary, ...] = ()
+    averages: tuple[StatedAverage, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:

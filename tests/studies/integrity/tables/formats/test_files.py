@@ -32,6 +32,24 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
     assert table.name == "base, new"
     assert table.column("arm") == ["base", "base", "new", "new"]
     assert table.remarks == ("arm from the names of the files",)
+    # The line of a value says in which of the files it is.
+    assert [line for line, _ in table.rows][1:3] == ["line 3 of 'base'", "line 2 of 'new'"]
+    assert table.locate("line 3 of 'base'") == "line 3 of 'base'"
+
+
+def test_a_wrong_value_of_several_files_is_named_with_its_file(tmp_path: Path) -> None:
+    for arm in ("base", "new"):
+        for seed in range(1, 6):
+            score = 0.7123 if (arm, seed) == ("new", 3) else 0.5 + seed / 1000
+            content = {
+                "results": {"piqa": {"acc,none": score}}, "n-samples": {"piqa": {"effective": 1000}},
+                "config": {"model_args": f"pretrained=out/{arm}-seed{seed}"},
+            }  # fmt: skip
+            folder = tmp_path / f"{arm}-seed{seed}"
+            folder.mkdir()
+            (folder / "results.json").write_text(json.dumps(content), encoding="utf-8")
+    faults = judge(read_table(sorted(map(str, tmp_path.glob("*/results.json"))))).faults
+    assert "0.7123 (acc of piqa of 'new-seed3', value) does not fit" in " ".join(fault.sentence for fault in faults)
 
 
 TOKENS = st.sampled_from([

@@ -12,7 +12,7 @@ def test_rows_without_an_environment() -> None:
     (block,) = find_latex(text)
     assert block.header == ["Model", "EM", "F1"]
     assert block.rows == [(2, ["base", "80", "88"]), (4, ["ours", "81", ""])]
-    assert read_latex("t.tex", block, "").form == "a LaTeX table"
+    assert read_latex("t.tex", block).form == "a LaTeX table"
 
 
 def test_spans_and_empty_first_cells_are_filled() -> None:

@@ -14,3 +14,13 @@ def test_tables_of_a_text() -> None:
     )
     assert [row for _, row in second.rows] == [["1", ""], ["a", "b"]]
     assert find_markdown(["a,b", "1,2", "---"]) == []
+
+
+def test_each_table_has_its_own_text() -> None:
+    table = "| M | x |\n|--|--|\n| a | 1 |\n"
+    text = f"Intro.\n\n{table}\nbelow one\n\n## B\n\nabove two\n\n{table}\nabove three\n\n{table}\nafter three\n"
+    captions = [" ".join(block.caption.split()) for block in find_markdown(text.splitlines())]
+    assert captions == ["Intro. below one", "## B above two", "above three after three"]
+    (only,) = find_markdown(f"before\n\n{table}\n## C\n\nafter\n".splitlines())
+    assert "before" in only.caption
+    assert "after" in only.caption

@@ -10,12 +10,14 @@ Rows = list[tuple[int, list[str]]]
 class TextBlock:
     """One table of a text: the line it begins at, the names of its columns, and its rows with their lines.
 
-    unclear: cells that cannot be read, each with its line and what is not known in it.
+    caption: the text about this table; of a text with one table, all of it. unclear: cells that cannot be read, each
+    with its line and what is not known in it.
     """
 
     line: int
     header: list[str]
     rows: Rows
+    caption: str = ""
     unclear: Sequence[tuple[int, str, str]] = ()
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ..figure import is_empty
 from ..metrics import recognise_metric, split_words
-from ..rows import TextTable
+from ..rows import MLFLOW, RUNS, TextTable
 from ..run_names import split_run_names
 
 RANGE = re.compile(r"__(MIN|MAX)$")
@@ -30,7 +30,7 @@ def tidy_export(table: TextTable) -> TextTable:
         return _name_arms(_tidy_runs(_tidy_mlflow(table)))
     names = {" ".join(split_words(name)) for name in table.header}
     if "name" in names and names & {"state", "status", "created", "run id"}:
-        return _name_arms(_tidy_runs(replace(table, form="a runs table of W&B or MLflow")))
+        return _name_arms(_tidy_runs(replace(table, form=RUNS)))
     return table
 
 
@@ -46,12 +46,12 @@ def _tidy_chart(table: TextTable) -> TextTable:
     )  # fmt: skip
     header = (NAME, *(("step",) if has_steps else ()), "metric", "value")
     rows = []
-    for number, row in table.rows:
+    for line, row in table.rows:
         for name in columns:
             if row[name]:
                 run, _, metric = name.rpartition(OF_RUN)
                 cells = [run, *([row[first]] if has_steps else []), metric, row[name]]
-                rows.append((number, dict(zip(header, cells, strict=True))))
+                rows.append((line, dict(zip(header, cells, strict=True))))
     remarks = ["'__MIN' and '__MAX' are not used"]
     if is_range:
         remarks.append("some values differ from their '__MIN' and '__MAX': W&B has averaged over runs or steps there")
@@ -68,23 +68,23 @@ def _tidy_mlflow(table: TextTable) -> TextTable:
         if kind in ("metrics", "params") and rest:
             names[name] = rest if rest not in names.values() else name
     kept = {name: new for name, new in names.items() if name in table.header}
-    rows = tuple((number, {new: row[name] for name, new in kept.items()}) for number, row in table.rows)
+    rows = tuple((line, {new: row[name] for name, new in kept.items()}) for line, row in table.rows)
     scores = tuple(new for name, new in kept.items() if name.startswith("metrics.") and new not in ("step", "epoch"))
-    return replace(table, header=tuple(kept.values()), rows=rows, form="an MLflow export", scores=scores)
+    return replace(table, header=tuple(kept.values()), rows=rows, form=MLFLOW, scores=scores)
 
 
 def _tidy_runs(table: TextTable) -> TextTable:
     """Count runs that did not finish as failed, and leave out what is about the tracker."""
     states = [name for name in table.header if "".join(split_words(name)) in STATES]
     rows, unfinished = [], []
-    for number, row in table.rows:
+    for line, row in table.rows:
         state = row[states[0]] if states else ""
         if state and state.lower() not in ENDED:
-            unfinished.append(f"line {number} ({state})")
+            unfinished.append(f"{line} ({state})")
             row = {name: state.lower() if _is_score(table, name) else cell for name, cell in row.items()}
-        rows.append((number, row))
+        rows.append((line, row))
     kept = tuple(name for name in table.header if "".join(split_words(name)) not in ADMINISTRATION)
-    shown = tuple((number, {name: row[name] for name in kept}) for number, row in rows)
+    shown = tuple((line, {name: row[name] for name in kept}) for line, row in rows)
     remarks = (f"runs that did not finish: {', '.join(unfinished[:4])}",) if unfinished else ()
     return replace(table, header=kept, rows=shown, remarks=(*table.remarks, *remarks))
 
@@ -95,7 +95,7 @@ def _is_score(table: TextTable, name: str) -> bool:
 
 def _name_arms(table: TextTable) -> TextTable:
     """Add columns for arm and seed where the names of the runs show them and no column does."""
-    known = {" ".join(split_words(name)) for name in table.header}
+    known = {split_words(name)[-1] for name in table.header if split_words(name)}
     column = next((name for name in table.header if name.lower() == "name"), None)
     if column is None or "seed" in known or not table.rows or all(map(is_empty, table.column(column))):
         return table

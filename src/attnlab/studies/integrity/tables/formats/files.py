@@ -13,7 +13,7 @@ from .blocks import TextBlock
 from .delimited import read_delimited
 from .exports import tidy_export
 from .json_file import is_json, read_json
-from .latex import find_latex, is_latex, prepare_latex, read_latex
+from .latex import find_latex, is_latex, read_latex
 from .lm_eval import LM_EVAL, name_lm_eval_seeds
 from .markdown import find_markdown, read_markdown
 
@@ -34,9 +34,9 @@ def read_file(path: str, chosen: int | None = None) -> TextTable:
         return tidy_export(read_json(path, text))
     lines = text.splitlines()
     if blocks := find_markdown(lines):
-        return read_markdown(path, _choose(path, blocks, chosen), text)
+        return read_markdown(path, _choose(path, blocks, chosen))
     if is_latex(text):
-        return read_latex(path, _choose(path, find_latex(text), chosen), prepare_latex(text))
+        return read_latex(path, _choose(path, find_latex(text), chosen))
     if chosen not in (None, 1):
         raise RequestError(f"--map table={chosen}: '{path}' has one table")
     return tidy_export(read_delimited(path, lines))
@@ -73,10 +73,13 @@ def _join_tables(tables: Sequence[TextTable]) -> TextTable:
     first = tables[0]
     names = _shorten([table.name for table in tables])
     header = list(dict.fromkeys(name for table in tables for name in table.header))
-    rows = [(number, {name: row.get(name, "") for name in header}) for table in tables for number, row in table.rows]
+    rows = [
+        (f"{line} of '{name}'", {column: row.get(column, "") for column in header})
+        for name, table in zip(names, tables, strict=True) for line, row in table.rows
+    ]  # fmt: skip
     files = [name for name, table in zip(names, tables, strict=True) for _ in table.rows]
     title = ", ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]} ({len(names)} files)"
-    joined = replace(first, name=title, header=tuple(header), rows=tuple(rows))
+    joined = replace(first, name=title, header=tuple(header), rows=tuple(rows), is_joined=True)
     if first.form == LM_EVAL:
         return name_lm_eval_seeds(joined)
     known = {"".join(split_words(name)) for name in header}

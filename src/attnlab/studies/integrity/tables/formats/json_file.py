@@ -35,9 +35,12 @@ def read_json(path: str, text: str) -> TextTable:
         )
     records = [record for record in _list_records(path, content) if record]
     header = list(dict.fromkeys(name for record in records for name in record))
-    rows = [(number, [record.get(name, "") for name in header]) for number, record in enumerate(records, start=1)]
+    rows: list[tuple[int | str, list[str]]] = [
+        (f"record {number}", [record.get(name, "") for name in header])
+        for number, record in enumerate(records, start=1)
+    ]
     if len(header) == 1:
-        header, rows = ["file", *header], [(number, [path, *row]) for number, row in rows]
+        header, rows = ["file", *header], [(place, [path, *row]) for place, row in rows]
     if not rows:
         raise RequestError(
             f'\'{path}\' holds no records with numbers; give [{{"arm": …, "seed": …, "accuracy": …}}, …]'

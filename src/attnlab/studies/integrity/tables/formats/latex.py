@@ -2,13 +2,14 @@ r"""LaTeX tables: the rows of a `tabular`, with `\multicolumn`, `\multirow`, rul
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attnlab.errors import RequestError
 
 from ..figure import parse_figure
 from ..rows import LATEX, TextTable, make_table
 from .blocks import Rows, TextBlock, fill_first_column, make_unique
+from .latex_captions import find_latex_captions
 from .latex_macros import expand_macros
 from .latex_text import find_unclear_macro, read_groups, split_outside_braces, to_plain_text
 
@@ -49,19 +50,25 @@ def prepare_latex(text: str) -> str:
 
 
 def find_latex(text: str) -> list[TextBlock]:
-    """Return the tables of a LaTeX text."""
+    """Return the tables of a LaTeX text, each with the text about it."""
     text = prepare_latex(text)
-    blocks = []
+    blocks, spans = [], []
     for begin in BEGIN.finditer(text):
         _, start = read_groups(text, begin.end(), NUM_ARGUMENTS.get(begin[1], 1))
         end = text.find(f"\\end{{{begin[1]}}}", start)
         if end < 0:
             raise RequestError(f"the table that begins at line {_line(text, begin.start())} has no \\end{{{begin[1]}}}")
         blocks.append(_read_block(text, start, end))
-    return blocks or [_read_block(text, 0, len(text))]
+        spans.append((begin.start(), end + len(f"\\end{{{begin[1]}}}")))
+    if len(blocks) < 2:
+        return [replace(block, caption=text) for block in blocks or [_read_block(text, 0, len(text))]]
+    return [
+        replace(block, caption=caption)
+        for block, caption in zip(blocks, find_latex_captions(text, spans), strict=True)
+    ]  # fmt: skip
 
 
-def read_latex(path: str, block: TextBlock, caption: str) -> TextTable:
+def read_latex(path: str, block: TextBlock) -> TextTable:
     """Read one LaTeX table; refuse one with a macro in its numbers that is not known."""
     for line, cell, macro in block.unclear:
         raise RequestError(
@@ -69,7 +76,7 @@ def read_latex(path: str, block: TextBlock, caption: str) -> TextTable:
             f"file, such as \\newcommand{{{macro}}}[1]{{$\\pm$ #1}} if its argument is the spread, or write ± in its "
             "place; if it is no part of the result, remove it"
         )
-    return make_table(path, block.header, block.rows, LATEX, caption)
+    return make_table(path, block.header, block.rows, LATEX, block.caption)
 
 
 def _line(text: str, position: int) -> int:
@@ -101,7 +108,7 @@ def _read_block(text: str, start: int, end: int) -> TextBlock:
         header = [*header, SECTION]
         body = [(line, [*cells, name]) for (line, cells), name in zip(body, sections, strict=True)]
     unclear = [(row.line, *cell) for row in rows[num_header:] for cell in row.unclear]
-    return TextBlock(_line(text, start), header, body, unclear)
+    return TextBlock(_line(text, start), header, body, unclear=unclear)
 
 
 def _is_data(row: LatexRow, above: LatexRow) -> bool:

@@ -25,7 +25,7 @@ def read_lm_eval(path: str, content: Mapping[str, Any]) -> TextTable:
     config = _get_mapping(content, "config")
     model = _name_model(content, config)
     seed = config.get("random_seed")
-    rows: list[tuple[int, list[str]]] = []
+    rows: list[tuple[int | str, list[str]]] = []
     for task, figures in content["results"].items():
         for name, value in figures.items():
             metric, _, kind = name.partition(",")
@@ -36,7 +36,7 @@ def read_lm_eval(path: str, content: Mapping[str, Any]) -> TextTable:
             samples = _get_mapping(_get_mapping(content, "n-samples"), task).get("effective")
             shots = _get_mapping(content, "n-shot").get(task)
             cells = [model, seed, task, shown, value, samples, shots]
-            rows.append((len(rows) + 1, ["" if cell is None else str(cell) for cell in cells]))
+            rows.append((f"{shown} of {task}", ["" if cell is None else str(cell) for cell in cells]))
     table = make_table(path, HEADER, rows, LM_EVAL)
     remark = "standard errors (…_stderr) are over examples, so they are neither metrics nor a spread over seeds"
     return replace(table, remarks=(remark,))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..rows import MARKDOWN, TextTable, make_table
 from .blocks import TextBlock, fill_first_column
@@ -9,15 +10,34 @@ from .blocks import TextBlock, fill_first_column
 RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 BETWEEN = re.compile(r"(?<!\\)\|")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*\s*$")
 TAG = re.compile(r"<[^>]*>")
 
 
 def find_markdown(lines: list[str]) -> list[TextBlock]:
-    """Return the tables of a Markdown text."""
-    return list(_find_blocks(lines))
+    """Return the tables of a Markdown text, each with the text about it."""
+    spans = list(_find_blocks(lines))
+    if len(spans) < 2:
+        return [replace(block, caption="\n".join(lines)) for block, _ in spans]
+    starts, ends = [block.line - 1 for block, _ in spans], [end for _, end in spans]
+    # Between two tables, what is below a heading is about the table below; without a heading all of it is.
+    borders = [_find_heading(lines, end, start) for end, start in zip(ends, [*starts[1:], len(lines)], strict=True)]
+    begins = [0, *(end if border is None else border for end, border in zip(ends, borders, strict=True))]
+    lasts = [end if border is None else border for end, border in zip(ends, borders, strict=True)]
+    if borders[-1] is None:
+        lasts[-1] = len(lines)
+    return [
+        replace(block, caption="\n".join([*lines[begin:start], *lines[end:last]]))
+        for (block, end), begin, start, last in zip(spans, begins, starts, lasts, strict=False)
+    ]
 
 
-def _find_blocks(lines: list[str]) -> Iterator[TextBlock]:
+def _find_heading(lines: list[str], start: int, end: int) -> int | None:
+    return next((number for number in range(start, end) if HEADING.match(lines[number])), None)
+
+
+def _find_blocks(lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
+    """Yield each table, and the number of lines up to its end."""
     for number in range(1, len(lines)):
         if "|" not in lines[number] + lines[number - 1] or not RULE.fullmatch(lines[number]):
             continue
@@ -28,12 +48,13 @@ def _find_blocks(lines: list[str]) -> Iterator[TextBlock]:
             if "|" not in line:
                 break
             rows.append((at, _split(line)))
-        yield TextBlock(number, header, fill_first_column([(at, _fit(row, len(header))) for at, row in rows]))
+        block = TextBlock(number, header, fill_first_column([(at, _fit(row, len(header))) for at, row in rows]))
+        yield block, number + 1 + len(rows)
 
 
-def read_markdown(path: str, block: TextBlock, caption: str) -> TextTable:
+def read_markdown(path: str, block: TextBlock) -> TextTable:
     """Read one Markdown table."""
-    return make_table(path, block.header, block.rows, MARKDOWN, caption)
+    return make_table(path, block.header, block.rows, MARKDOWN, block.caption)
 
 
 def _split(line: str) -> list[str]:

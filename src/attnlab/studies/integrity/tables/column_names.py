@@ -1,0 +1,86 @@
+"""Usual names of columns: of the parts of a table, of budgets and settings, and of means and spreads."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from .metrics import split_words
+from .patterns import BASELINES, MEANS
+from .rows import TextTable
+
+COUNTS = ("n", "num", "number of", "count")
+NAMES: Mapping[str, Sequence[str]] = {
+    "arm": (
+        "arm", "method", "methods", "variant", "mechanism", "system", "attention", "approach", "algorithm", "model",
+        "models", "attn", "attention type", "attn type", "mixer", "config", "group name", "name",
+    ),
+    "seed": ("seed", "random seed", "run", "run id", "trial", "replicate", "repeat", "fold"),
+    "step": ("step", "steps", "global step", "iteration", "iterations", "iter", "update", "epoch"),
+    "metric": ("metric", "measure", "metric name"),
+    "value": ("value", "score", "result", "metric value"),
+    "group": (
+        "group", "size", "model size", "task", "dataset", "data", "benchmark", "split", "layers", "scale", "section",
+    ),
+    "prediction": ("prediction", "predicted", "predictions", "pred", "output"),
+    "label": ("label", "labels", "gold", "target", "truth", "reference", "expected"),
+    "examples": (
+        *(f"{count} {what}" for what in ("examples", "test", "eval", "dev", "val", "samples") for count in COUNTS),
+        *(f"{what} {size}" for what in ("test", "eval", "dev", "val") for size in ("size", "examples", "samples")),
+        "examples", "support", "n",
+    ),
+    "num_seeds": (
+        *(f"{count} {what}" for what in ("seeds", "runs", "trials") for count in COUNTS), "seeds", "runs", "n",
+    ),
+}  # fmt: skip
+"""The parts of a table, and the usual names of their columns, the least ambiguous first."""
+BUDGETS = frozenset({
+    "tokens", "tokensseen", "epochs",
+    "budget", "flops", "batchsize", "batch", "maxsteps", "trainsteps", "numsteps", "updates",
+    "trainsize", "numtokens", "trainexamples", "ntrain", "numtrain", "trainsamples", "numfewshot", "nshot", "shots",
+})  # fmt: skip
+"""Names of budgets, in which arms that are compared must not differ."""
+SETTINGS = frozenset({
+    "lr", "learningrate", "warmup", "warmupsteps", "weightdecay", "dropout", "params", "parameters", "numparams",
+    "hours", "gpuhours", "time", "walltime", "runtime", "memory", "index", "id", "idx", "rank", "date", "timestamp",
+})  # fmt: skip
+"""Names of numbers that are neither scores nor budgets: arms may differ in learning rate and in run time."""
+IN_CONFIG = ("arm", "seed")
+"""Parts whose columns may have a prefix, as in the configuration of a tracker: model.attention, params.seed."""
+GENERAL = ("config", "group name", "name", "run", "n")
+"""Names that say nothing of an arm or a seed behind a prefix, as in optimizer.name."""
+RUN_NAMES = frozenset({"name", "runname", "displayname", "runid", "id", "file", "path"})
+SDS = ("std", "sd", "stdev", "stddev")
+ERRORS = ("stderr", "sem", "se")
+RANGES = ("min", "max", "median", "ci", "ci95", "lower", "upper", "var", "variance")
+OURS = frozenset({*BASELINES, "ours", "proposed"})
+
+
+def find_columns_named(rows: TextTable, part: str) -> list[str]:
+    """Return the columns with a usual name of a part, the least ambiguous first; those with a prefix come last."""
+    columns = {" ".join(split_words(name)): name for name in rows.header}
+    found = [columns[name] for name in NAMES[part] if name in columns]
+    if part in IN_CONFIG:
+        # A setting that is the same in all rows tells no arms apart.
+        behind = {
+            " ".join(split_words(re.split(r"[./]", name)[-1])): name
+            for name in rows.header if re.search(r"[./]", name) and len({*rows.column(name)}) > 1
+        }  # fmt: skip
+        found += [behind[name] for name in NAMES[part] if name in behind and name not in GENERAL]
+    return list(dict.fromkeys(found))
+
+
+def is_aggregate(name: str) -> bool:
+    """Tell whether a column holds means or spreads of other columns by its name, such as `Avg.` or `std`."""
+    words = split_words(name)
+    return bool(words) and all(word in (*MEANS, *SDS, *ERRORS) for word in words)
+
+
+def drop_aggregates(names: Sequence[str]) -> list[str]:
+    """Return the names without means and spreads of others; a single score, or `mean` beside `max`, is not one."""
+    scores = [name for name in names if not is_aggregate(name)]
+    return scores if len(scores) > 1 else list(names)
+
+
+def is_setting(name: str) -> bool:
+    """Tell whether a column is a setting or a cost by its name, such as `lr` or `Params (M)`."""
+    words = split_words(name)
+    return "".join(words) in SETTINGS or any(word in SETTINGS for word in words[:1])
