@@ -57,9 +57,9 @@ def train(
         raise RequestError("--out DIR is missing: the folder that the run keeps its checkpoints and metrics in")
     load_plugins(plugin)
     from attnlab.training import Display, build, read_result
+    from attnlab.training import train as train_job
     from attnlab.training.record.folder import OWN_FILES
     from attnlab.training.record.lock import refuse_foreign_files
-    from attnlab.training import train as train_job
 
     folder = expand_path(out)
     settings = read_settings(assign)

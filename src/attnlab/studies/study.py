@@ -219,7 +219,7 @@ class Study(Showable):
     def _open_ledger(self, out: str | Path) -> Iterator[tuple[Path, Ledger]]:
         folder = expand_path(out).resolve()
         refuse_network(folder / LEDGER)
-        refuse_foreign_files(folder, (FILE, LEDGER), "study")
+        refuse_foreign_files(folder, (FILE, LEDGER, "runs"), "study")
         with lock_folder(folder), closing(Ledger(folder / LEDGER)) as ledger:
             yield folder, ledger
 
