@@ -1,8 +1,10 @@
-"""The contents of a report: the lines of each arm by size."""
+"""The contents of a report: the lines of each arm by size, and which arms are sound."""
 
+import dataclasses
 from pathlib import Path
 
 from attnlab.reports.study.page import render_page
+from attnlab.reports.study.soundness import ArmAudit
 
 from .made import BASE, Made
 from .reading import contents
@@ -17,3 +19,13 @@ def test_an_arm_with_a_line_for_every_size_shows_them_all(tmp_path: Path) -> Non
     assert found.lines["dot"] == [("dot | softmax", "")]
     assert [sizes for _, sizes in found.lines["mine"]] == ["tiny", "wide"]
     assert "bypass(alpha=0.25)</code> (wide)" in render_page(found)
+
+
+def test_an_arm_with_a_fault_in_one_of_its_audits_is_sound_in_part(tmp_path: Path) -> None:
+    found = contents(Made(tmp_path).give("dot", BASE).done())
+    sound = [ArmAudit(arm, "alone", {"gradient flow": "passed"}, (), ()) for arm in ("dot", "hard")]
+    faulty = ArmAudit("hard", "in a model", {"gradient flow": "FAILED"}, ("Keys get no gradient.",), ())
+    assert dataclasses.replace(found, audits=sound).sound_arms == "dot, hard"
+    found = dataclasses.replace(found, audits=[*sound, faulty])
+    assert found.sound_arms == "dot; in part hard"
+    assert "Sound: dot; in part hard (2 of 3 audits)" in render_page(found)

@@ -57,6 +57,14 @@ class Contents:
         return [audit for audit in self.audits if audit.is_sound]
 
     @property
+    def sound_arms(self) -> str:
+        """The arms of which every audit found nothing, and those of which only some did."""
+        faulty = {audit.arm for audit in self.faulty_audits}
+        arms = list(dict.fromkeys(audit.arm for audit in self.sound_audits))
+        whole, partly = ([arm for arm in arms if (arm in faulty) == is_faulty] for is_faulty in (False, True))
+        return "; ".join([*([", ".join(whole)] if whole else []), *([f"in part {', '.join(partly)}"] if partly else [])])
+
+    @property
     def effects(self) -> list[Figure]:
         """The charts of trends, differences and seeds."""
         return [figure for figure in self.figures if figure.kind in (TREND, FOREST, SEEDS, SEARCH)]
