@@ -62,7 +62,9 @@ class Contents:
         faulty = {audit.arm for audit in self.faulty_audits}
         arms = list(dict.fromkeys(audit.arm for audit in self.sound_audits))
         whole, partly = ([arm for arm in arms if (arm in faulty) == is_faulty] for is_faulty in (False, True))
-        return "; ".join([*([", ".join(whole)] if whole else []), *([f"in part {', '.join(partly)}"] if partly else [])])
+        return "; ".join(
+            [*([", ".join(whole)] if whole else []), *([f"in part {', '.join(partly)}"] if partly else [])]
+        )
 
     @property
     def effects(self) -> list[Figure]:
