@@ -87,7 +87,7 @@ def audit(
             if progress is not None:
                 progress(check.name)
             is_void = broken is not None and check.kind not in INDEPENDENT
-            finding = broken.replace_finding(check, audited) if broken and is_void else check(audited)
+            finding = broken.make_finding(check, audited) if broken and is_void else check(audited)
             if finding is not None:
                 findings.append(finding)
     return Audit(audited.title, audited.causal, Findings(findings), perf_counter() - start)

@@ -26,9 +26,9 @@ WORDS = {"q": "queries", "k": "keys", "v": "values", "x": "the layer's input", "
 def gradient_flow(subject: Subject) -> Finding:
     """Search for inputs and parameters without a gradient, or with one that is not finite."""
     causal = subject.causalities[-1]
-    undeclared = _find_undeclared(subject)
+    undeclared = _find_undeclared_tensors(subject)
     if undeclared:
-        return _report_undeclared(subject, undeclared)
+        return _report_undeclared_tensors(subject, undeclared)
     sizes, later = _measure_gradients(subject, causal), _measure_gradients(subject.move_parameters(), causal)
     judged = [*JUDGED, *subject.parameters]
     zero = [name for name in judged if not sizes[name] > 0]
@@ -67,7 +67,7 @@ def _attend(subject: Subject, causal: bool, factor: float = 1.0) -> tuple[Tensor
     return out, leaves, learned
 
 
-def _find_undeclared(subject: Subject) -> list[Tensor]:
+def _find_undeclared_tensors(subject: Subject) -> list[Tensor]:
     """Return the trainable tensors that the output depends on beside the inputs and the declared parameters."""
     out, leaves, learned = _attend(subject, subject.causalities[-1])
     known = {id(t) for t in (*leaves.values(), *learned.values())}
@@ -84,8 +84,8 @@ def _find_undeclared(subject: Subject) -> list[Tensor]:
     return undeclared
 
 
-def _report_undeclared(subject: Subject, undeclared: list[Tensor]) -> Finding:
-    stage = find_first_stage(subject, lambda part: bool(_find_undeclared(part)))
+def _report_undeclared_tensors(subject: Subject, undeclared: list[Tensor]) -> Finding:
+    stage = find_first_stage(subject, lambda part: bool(_find_undeclared_tensors(part)))
     kind, shape = type(undeclared[0]).__name__, list(undeclared[0].shape)
     sentence = (
         f"The output depends on a trainable {kind} {shape} that no stage declares, so that it is neither trained nor "

@@ -53,7 +53,7 @@ class NonFinite:
         sentence = f"{self.num_broken:,} of {self.num_outputs:,} outputs of ordinary inputs are not finite{source}."
         return Finding(name, False, part.figure, part.bound, sentence, self.where, parts=(part,), kind="numerics")
 
-    def replace_finding(self, check: Check, subject: Any) -> Finding | None:
+    def make_finding(self, check: Check, subject: Any) -> Finding | None:
         """Return what a check reports instead of its finding; None if it does not apply."""
         if check.kind in ("leak", "prefix", "random_tokens") and subject.causal is False:
             return None

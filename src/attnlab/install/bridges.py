@@ -24,6 +24,8 @@ from .masks import CAUSAL
 from .projections import StandIn
 
 Remarks = dict[str, None]
+ALIBI = parse_mechanism("alibi").positions
+"""The scheme that a line names, whose slopes are those of BLOOM."""
 
 
 class Bridge(StandIn):
@@ -48,6 +50,14 @@ class Bridge(StandIn):
     def find_bias(self, config: Any) -> PositionScheme | None:
         """Return the scheme of the bias that the model adds to the scores, or None if it has none."""
 
+    @abstractmethod
+    def compute(self, *args: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+        """Compute the module's output, and its weights if they are needed; the arguments are those of its forward."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Compute what the module's forward returns."""
+        return self.compute(*args, **options)
+
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float, dropout: float, needs_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
@@ -68,9 +78,9 @@ class BloomBridge(Bridge):
 
     def find_bias(self, config: Any) -> PositionScheme | None:
         """Return ALiBi."""
-        return parse_mechanism("alibi").positions
+        return ALIBI
 
-    def __call__(  # type: ignore[override]
+    def compute(
         self, hidden_states: Tensor, residual: Tensor, alibi: Tensor, attention_mask: Tensor, layer_past: Any = None,
         use_cache: bool = False, output_attentions: bool = False, **options: Any,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
@@ -108,9 +118,9 @@ class MptBridge(Bridge):
 
     def find_bias(self, config: Any) -> PositionScheme | None:
         """Return ALiBi; its slopes are in another order if the number of heads is no power of 2."""
-        return parse_mechanism("alibi").positions if math.log2(self.attention.n_heads).is_integer() else MptAlibi()
+        return ALIBI if math.log2(self.attention.n_heads).is_integer() else MptAlibi()
 
-    def __call__(  # type: ignore[override]
+    def compute(
         self, hidden_states: Tensor, position_bias: Tensor, past_key_values: Any = None,
         attention_mask: Tensor | None = None, **options: Any,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
@@ -151,7 +161,7 @@ class FalconBridge(Bridge):
         """Return its ALiBi, if the model has one."""
         return FalconAlibi(self.attention.inv_norm_factor) if config.alibi else None
 
-    def __call__(  # type: ignore[override]
+    def compute(
         self, hidden_states: Tensor, alibi: Tensor | None, attention_mask: Tensor, position_ids: Any = None,
         layer_past: Any = None, use_cache: bool = False, output_attentions: bool = False,
         position_embeddings: tuple[Tensor, Tensor] | None = None, **options: Any,
@@ -200,8 +210,8 @@ class MptAlibi(PositionScheme):
         return {"slopes": torch.cat([slopes[1::2], slopes[::2]])[:num_heads]}
 
     def position_bias(self, positions: Positions, p: Params) -> Tensor:
-        """Return the bias [b|1 h q k]."""
-        return -p["slopes"][:, None, None] * positions.distances.abs()
+        """Return the bias [b|1 h q k], as `alibi` computes it from slopes."""
+        return ALIBI.position_bias(positions, p)
 
 
 @dataclass(frozen=True)
@@ -215,7 +225,7 @@ class FalconAlibi(PositionScheme):
 
     def constants(self, num_heads: int) -> Mapping[str, Tensor]:
         """Return the slopes of `alibi`."""
-        return parse_mechanism("alibi").positions.constants(num_heads)
+        return ALIBI.constants(num_heads)
 
     def position_bias(self, positions: Positions, p: Params) -> Tensor:
         """Return the bias [b|1 h q k], the same for every query."""

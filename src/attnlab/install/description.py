@@ -73,7 +73,7 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
     mechanisms: list[tuple[AttentionModule, Mechanism]] = []
     for attention in attentions:
         if attention.bridge is not None:
-            mechanisms.append((attention, _describe_bridged(attention, installed.get(id(attention.module)), remarks)))
+            mechanisms.append((attention, _describe_bridge(attention, installed.get(id(attention.module)), remarks)))
             continue
         if has_bias and is_cross_attention(attention.module):
             continue  # T5's cross-attention is its self-attention without positions, as `install` makes it
@@ -94,7 +94,7 @@ def _describe_layers(body: PreTrainedModel, remarks: Remarks) -> Line:
     return _merge_layers(mechanisms)
 
 
-def _describe_bridged(attention: AttentionModule, mechanism: Mechanism | None, remarks: Remarks) -> Mechanism:
+def _describe_bridge(attention: AttentionModule, mechanism: Mechanism | None, remarks: Remarks) -> Mechanism:
     """Return what an attention module that computes attention by itself does, with its mechanism if it has one."""
     assert attention.bridge is not None
     keeps_positions = mechanism is None or mechanism.positions.is_of_model

@@ -19,6 +19,7 @@ from attnlab.mechanisms import Mechanism, Positions, PositionScheme, parse_mecha
 from attnlab.mechanisms.features import EPSILON, rms_unit
 
 from .attention_modules import AttentionModule, count_heads, has_position_bias, is_cross_attention
+from .bridges import ALIBI
 
 Place = Literal["attention", "positions", "projections"]
 NORMS = {"query norm": "q_norm", "key norm": "k_norm"}
@@ -99,7 +100,7 @@ def _find_fixed_bias(attention: AttentionModule) -> dict[str, OwnPart]:
     if scheme is None:
         return {}
     # Another ALiBi than that of a line is not replaced by it, but dropped.
-    name = "alibi" if scheme == parse_mechanism("alibi").positions else "own alibi"
+    name = "alibi" if scheme == ALIBI else "own alibi"
     return {name: OwnPart("its ALiBi", "positions", str(scheme) if name == "alibi" else "", scheme=scheme)}
 
 

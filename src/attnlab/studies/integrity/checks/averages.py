@@ -22,7 +22,7 @@ MIN_SCORES = 2
 def check_averages(table: ResultTable) -> Iterator[IntegrityFinding]:
     """Find averages that are not the mean of their tasks."""
     for name, averages in group_cells(table.averages, lambda average: average.name).items():
-        names = max(_list_choices(averages), key=lambda chosen: _count_agreeing(averages, chosen), default=())
+        names = max(_list_choices(averages), key=lambda chosen: _count_matching_rows(averages, chosen), default=())
         if len(names) >= MIN_SCORES:
             yield from _check(name, averages, names)
 
@@ -37,7 +37,7 @@ def _list_choices(averages: Sequence[StatedAverage]) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(choices))
 
 
-def _count_agreeing(averages: Sequence[StatedAverage], names: Sequence[str]) -> int:
+def _count_matching_rows(averages: Sequence[StatedAverage], names: Sequence[str]) -> int:
     return sum(_measure_excess(average, names) <= 1 for average in averages)
 
 

@@ -126,10 +126,10 @@ def _check_values(
         sentence = f"{path} has {list_first(rescaled)} as {unit}, unlike the table"
         yield IntegrityFinding(IntegrityKind.SUMMARY_DIFFERS, sentence, is_fault=False)
     unmatched = [f"{value.text} ({value.place})" for value in reported if not value.can_be_checked]
-    yield from _report_unchecked(unmatched, unread, len(reported) + len(unread), path)
+    yield from _report_unchecked_figures(unmatched, unread, len(reported) + len(unread), path)
 
 
-def _report_unchecked(
+def _report_unchecked_figures(
     unmatched: Sequence[str], unread: Sequence[str], num_figures: int, path: str
 ) -> Iterator[IntegrityFinding]:
     unchecked = [*unmatched, *unread]

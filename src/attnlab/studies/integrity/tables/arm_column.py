@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from attnlab.errors import RequestError
 
-from .column_names import NAMES, OURS, RUN_NAMES, find_columns_named
+from .column_names import NAMES, OURS, RUN_NAMES, find_columns_for
 from .mapping import quote_map
 from .metrics import split_words
 from .patterns import guess_pattern
@@ -16,7 +16,7 @@ from .rows import TextTable
 
 def has_run_rows(rows: TextTable, parts: Mapping[str, str]) -> bool:
     """Tell whether each row is a run: the table has seeds, or comes from a tracker."""
-    return "seed" in parts or bool(find_columns_named(rows, "seed")) or rows.is_of_tracker
+    return "seed" in parts or bool(find_columns_for(rows, "seed")) or rows.is_of_tracker
 
 
 def put_repeated_first(rows: TextTable, columns: Sequence[str]) -> list[str]:

@@ -54,7 +54,7 @@ RANGES = ("min", "max", "median", "ci", "ci95", "lower", "upper", "var", "varian
 OURS = frozenset({*BASELINES, "ours", "proposed"})
 
 
-def find_columns_named(rows: TextTable, part: str) -> list[str]:
+def find_columns_for(rows: TextTable, part: str) -> list[str]:
     """Return the columns with a usual name of a part, the least ambiguous first; those with a prefix come last."""
     columns = {" ".join(split_words(name)): name for name in rows.header}
     found = [columns[name] for name in NAMES[part] if name in columns]

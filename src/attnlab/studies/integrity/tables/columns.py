@@ -14,7 +14,7 @@ from .column_names import (
     RUN_NAMES,
     SDS,
     drop_aggregates,
-    find_columns_named,
+    find_columns_for,
     is_setting,
 )
 from .figure import is_empty, parse_number
@@ -81,7 +81,7 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         raise RequestError(f"--map gives the column '{twice[0]}' two parts; each column has one")
     taken = {*parts.values(), *groups, *values, *rows.scores}
     for part in PER_RUN:
-        columns = [name for name in find_columns_named(rows, part) if name not in taken]
+        columns = [name for name in find_columns_for(rows, part) if name not in taken]
         if part in ("examples", "num_seeds"):
             columns = [name for name in columns if _are_counts(rows, name, part)]
         if (part == "num_seeds" and "seed" in parts) or f"{{{part}}}" in given.get("columns", ""):
@@ -189,7 +189,7 @@ def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str])
 
     A name with an arrow is that of a metric.
     """
-    named = [name for name in find_columns_named(rows, "value") if name in left]
+    named = [name for name in find_columns_for(rows, "value") if name in left]
     if named and ("metric" in parts or (len(named) == 1 and not any(map(recognise_metric, left)))):
         return named[:1]
     numeric = [name for name in left if name and rows.is_numeric(name)]

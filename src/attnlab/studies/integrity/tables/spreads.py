@@ -35,13 +35,13 @@ def settle_spreads(
     has_spreads = any(cell.sd is not None for cell in cells)
     by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
     if any(len(of_arm) > 1 for of_arm in by_arm):
-        unused = _list_unused(num_seeds, kind, "the table has the score of each seed")
+        unused = _list_unused_options(num_seeds, kind, "the table has the score of each seed")
         settled = [replace(cell, sd=None, num_seeds=None) for cell in cells]
         return tuple(settled), SpreadReading(are_of_runs=has_spreads, unused=unused)
     in_table = any(cell.num_seeds for cell in cells)
-    unused = () if has_spreads else _list_unused(None, kind, "no cell has a ±")
+    unused = () if has_spreads else _list_unused_options(None, kind, "no cell has a ±")
     if has_seeds and not has_spreads and not in_table:
-        unused = _list_unused(num_seeds, kind, "each value is that of one seed, which the table names")
+        unused = _list_unused_options(num_seeds, kind, "each value is that of one seed, which the table names")
         num_seeds = None
     said, said_kind = find_num_seeds(caption), find_spread_kind(caption)
     number = num_seeds or (said if (has_spreads or not has_seeds) and not in_table else None)
@@ -52,7 +52,7 @@ def settle_spreads(
     return tuple(settled), SpreadReading(chosen, kind_source, number, source if number else "", unused=unused)
 
 
-def _list_unused(num_seeds: int | None, kind: SpreadKind | None, why: str) -> tuple[str, ...]:
+def _list_unused_options(num_seeds: int | None, kind: SpreadKind | None, why: str) -> tuple[str, ...]:
     given = [f"--seeds {num_seeds}" if num_seeds else "", f"--spread {kind}" if kind else ""]
     return tuple(f"{option} not used, since {why}" for option in given if option)
 
