@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.power import TTestIndPower, TTestPower
 
 from attnlab.cli import main
-from attnlab.statistics import look_limits
+from attnlab.statistics import Noise, look_limits
+from attnlab.statistics.power import power_of
 
 from ..studies.folders import BETTER, DOT, two_arms, write_folder
 from ..studies.samples import STUDY, content
@@ -42,8 +42,8 @@ def prospect(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[s
 
 
 def needed(effect: float, power: float, level: float = 0.05) -> int:
-    """Return the fewest seeds for a paired t test by another library."""
-    return next(n for n in range(2, 1000) if TTestPower().power(effect, n, level) >= power)
+    """Return the fewest pairs whose verdict finds an effect with this power."""
+    return next(n for n in range(5, 1000) if power_of(Noise(1.0, math.inf), n, effect, level) >= power)
 
 
 def test_a_folder_is_its_own_pilot(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_a_folder_is_its_own_pilot(pilot: str, capsys: pytest.CaptureFixture[str
     for power in (0.8, 0.9):
         assert found["seeds"][f"{power:g}"] == needed(0.02 / bound, power)
         effect = found["detectable"][f"{power:g}"] / bound
-        assert TTestPower().power(effect, 5, 0.05) == pytest.approx(power, abs=1e-4)
+        assert power_of(Noise(1.0, math.inf), 5, effect) == pytest.approx(power, abs=1e-4)
 
 
 def test_what_a_study_has_decided_needs_no_more_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,10 +132,9 @@ def test_without_a_spread_a_pilot_is_offered(file: str, capsys: pytest.CaptureFi
     assert f"attnlab plan {file} --pilot pilot" in shown
     assert main(["plan", file, "--json", "--power", "0.9"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert list(record["detectable_in_sd"]) == ["3", "5", "10", "20"]
-    for number in (5, 10, 20):  # the other library has no number for the effect that 3 seeds need
-        own = record["detectable_in_sd"][str(number)]
-        assert TTestPower().power(own["0.9"], number, 0.025) == pytest.approx(0.9, abs=1e-3)
+    assert list(record["detectable_in_sd"]) == ["5", "7", "10", "20"]
+    for number, effects in record["detectable_in_sd"].items():
+        assert power_of(Noise(1.0, math.inf), int(number), effects["0.9"], 0.025) == pytest.approx(0.9, abs=1e-3)
 
 
 def test_declared_looks_are_planned_at_the_last_ones_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,12 +190,18 @@ def test_one_arm_has_nothing_to_be_compared_with(tmp_path: Path, capsys: pytest.
 def test_a_claim_needs_no_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--difference", "0.4", "--sd", "0.5"]) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert [rows[at].split()[-2:] for at in (1, 3)] == [["26", "34"], ["15", "19"]]
-    assert "a little stricter than the t test counted with" in " ".join(" ".join(rows).split())
+    assert [rows[at].split()[-2:] for at in (1, 3)] == [["26", "34"], ["17", "21"]]
+    assert "a verdict at 0.05 is BETTER or WORSE as often as the column says" in " ".join(" ".join(rows).split())
     assert main(["plan", "--difference", "0.4", "--sd", "0.5", "--power", "0.8", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    expected = TTestIndPower().solve_power(0.4 / 0.5, alpha=0.05, power=0.8)
-    assert shown["seeds_per_arm"]["not paired"] == {"0.8": math.ceil(expected)}
+    assert shown["seeds_per_arm"]["not paired"] == {"0.8": 26}
+
+
+def test_the_plan_of_a_file_says_how_power_is_counted(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", file, "--spread", "0.03", "--power", "0.001"]) == 0
+    assert "power is how often a verdict finds the difference by its own rule" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 @pytest.mark.parametrize(

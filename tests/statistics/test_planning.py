@@ -1,4 +1,4 @@
-"""Seeds needed and effects detected, against statsmodels, textbooks, and simulated power."""
+"""Seeds needed and effects detected, by the rule that decides verdicts."""
 
 import math
 
@@ -9,53 +9,45 @@ from statsmodels.stats.power import TTestIndPower, TTestPower
 
 from attnlab.errors import StatisticsError
 from attnlab.statistics import Noise, compare, detectable_effect, seeds_needed
-from attnlab.statistics.planning import exaggeration_at, make_plan, more_seeds, power_at, power_of
+from attnlab.statistics.planning import make_plan, more_seeds
+from attnlab.statistics.power import power_of
 
-PAIRED, UNPAIRED = Noise(1.0, 4), Noise(2.0, 8, growth=2.0)
+PAIRED, UNPAIRED = Noise(1.0, 4), Noise(2.0, 8, growth=2.0, paired=False)
 
 
-@pytest.mark.parametrize("effect", [0.2, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("power", [0.8, 0.9])
-def test_seeds_are_statsmodels(effect: float, power: float) -> None:
-    paired = TTestPower().solve_power(effect_size=effect, power=power, alpha=0.05)
-    unpaired = TTestIndPower().solve_power(effect_size=effect, power=power, alpha=0.05)
-    assert seeds_needed(PAIRED, effect, power) == math.ceil(paired)
-    assert seeds_needed(UNPAIRED, effect, power) == math.ceil(unpaired)
+def test_many_seeds_are_statsmodels(power: float) -> None:
+    paired = TTestPower().solve_power(effect_size=0.2, power=power, alpha=0.05)
+    unpaired = TTestIndPower().solve_power(effect_size=0.2, power=power, alpha=0.05)
+    assert seeds_needed(PAIRED, 0.2, power) == math.ceil(paired)
+    assert seeds_needed(UNPAIRED, 0.2, power) == math.ceil(unpaired)
 
 
-def test_seeds_by_the_textbook() -> None:
-    # An effect of half an SD takes 34 pairs or 64 an arm (Cohen 1988).
-    assert (seeds_needed(PAIRED, 0.5), seeds_needed(UNPAIRED, 0.5)) == (34, 64)
+def test_few_seeds_are_more_than_a_t_test_needs() -> None:
+    # A t test needs 10 pairs and 17 seeds an arm (Cohen 1988).
+    assert (seeds_needed(PAIRED, 1.0), seeds_needed(UNPAIRED, 1.0)) == (13, 18)
 
 
-@pytest.mark.parametrize(("n", "effect"), [(5, 0.5), (5, 2.0), (10, 1.0), (30, 0.3), (200, 0.2)])
-def test_power_is_statsmodels(n: int, effect: float) -> None:
-    assert power_of(PAIRED, n, effect) == pytest.approx(TTestPower().power(effect, n, 0.05), abs=3e-6)
-
-
-def test_power_of_large_effects_is_a_number() -> None:
-    assert power_of(PAIRED, 2, 100.0) == pytest.approx(stats.nct.sf(stats.t.isf(0.025, 1), 1, 100 * math.sqrt(2)))
-    assert power_of(PAIRED, 50, 1e6) == pytest.approx(1.0)
-    assert power_of(Noise(0.0, 4), 5, 1.0) == 1.0
-
-
-def test_power_is_as_simulated() -> None:
-    draws = np.random.default_rng(0).normal(0.9, 1, (4000, 10))
-    found = float(np.mean(stats.ttest_1samp(draws, 0, axis=1).pvalue < 0.05))
-    assert power_of(PAIRED, 10, 0.9) == pytest.approx(found, abs=0.03)
-
-
-@pytest.mark.parametrize("noise", [PAIRED, UNPAIRED, Noise(3.0, 5, 1.4, 0.01)])
+@pytest.mark.parametrize("noise", [PAIRED, UNPAIRED, Noise(3.0, 5, 1.4, 0.01, paired=False)])
 @pytest.mark.parametrize("alpha", [0.05, 0.001])
 def test_one_seed_fewer_is_too_few(noise: Noise, alpha: float) -> None:
-    n = seeds_needed(noise, 0.7, 0.8, alpha)
+    n = int(seeds_needed(noise, 0.7, 0.8, alpha))
     assert power_of(noise, n, 0.7, alpha) >= 0.8 > power_of(noise, n - 1, 0.7, alpha)
 
 
-@pytest.mark.parametrize("n", [2, 5, 30])
+@pytest.mark.parametrize("n", [5, 8, 30, 100])
 def test_what_can_be_detected_has_its_power(n: int) -> None:
     effect = detectable_effect(PAIRED, n, 0.8)
     assert power_of(PAIRED, n, effect) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_too_few_seeds_for_a_verdict_detect_nothing() -> None:
+    assert math.isnan(detectable_effect(PAIRED, 4))
+    assert seeds_needed(PAIRED, 1e6) == 5
+
+
+def test_a_power_below_the_level_detects_a_difference_of_0() -> None:
+    assert detectable_effect(PAIRED, 10, 0.001) == 0
 
 
 def test_too_few_examples_make_any_number_of_seeds_too_few() -> None:
@@ -77,8 +69,8 @@ def test_a_plan_that_takes_the_bound_reaches_its_power_more_often() -> None:
     reached = {"bound": 0, "pilot": 0}
     for _ in range(300):
         sd = float(np.std(rng.normal(size=5), ddof=1))
-        reached["pilot"] += power_of(PAIRED, seeds_needed(Noise(sd**2, 4), 1.0), 1.0) >= 0.8
-        reached["bound"] += power_of(PAIRED, make_plan(Noise(sd**2, 4), 5, 1.0).seeds[0.8], 1.0) >= 0.8
+        reached["pilot"] += power_of(PAIRED, int(seeds_needed(Noise(sd**2, 4), 1.0)), 1.0) >= 0.8
+        reached["bound"] += power_of(PAIRED, int(make_plan(Noise(sd**2, 4), 5, 1.0).seeds[0.8]), 1.0) >= 0.8
     assert reached["pilot"] / 300 < 0.55
     assert reached["bound"] / 300 > 0.75
 
@@ -107,23 +99,3 @@ def test_what_no_seeds_can_settle_has_no_number() -> None:
     assert math.isnan(compare([1.0, 2.0] * 3, [2.0, 1.0] * 3, obstacle="it leaks").plan.more)
     assert compare([1.0, 1.0], [2.0, 2.0], paired=False).plan.more == 3.0
     assert str(degenerate)
-
-
-@pytest.mark.parametrize(("n", "effect"), [(5, 0.25), (5, 1.7), (10, 1.0), (40, 0.3)])
-def test_power_from_a_standard_error_is_statsmodels(n: int, effect: float) -> None:
-    assert power_at(1 / math.sqrt(n), n - 1, effect) == pytest.approx(TTestPower().power(effect, n, 0.05), abs=3e-6)
-
-
-@pytest.mark.parametrize(("n", "effect"), [(5, 0.25), (5, 1.0), (10, 1.0), (10, 2.0)])
-def test_exaggeration_is_as_simulated(n: int, effect: float) -> None:
-    draws = np.random.default_rng(n).normal(effect, 1, (400_000, n))
-    found = np.abs(draws.mean(axis=1))[
-        np.abs(stats.ttest_1samp(draws, 0, axis=1).statistic) > stats.t.isf(0.025, n - 1)
-    ]
-    assert exaggeration_at(1 / math.sqrt(n), n - 1, effect) == pytest.approx(float(found.mean()) / effect, rel=0.03)
-
-
-def test_what_has_no_spread_is_found_as_it_is() -> None:
-    assert (power_at(0.0, 4, 1.0), exaggeration_at(0.0, 4, 1.0)) == (1.0, 1.0)
-    assert math.isnan(power_at(math.nan, math.nan, 1.0))
-    assert math.isnan(exaggeration_at(math.nan, math.nan, 1.0))

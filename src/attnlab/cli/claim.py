@@ -8,17 +8,13 @@ from attnlab.errors import RequestError
 
 CORRELATIONS = (0.0, 0.5, 0.8)
 """Of the scores of two arms with the same seed."""
-STRICTER = (
-    "a verdict allows for skewed scores and few pairs, so it is a little stricter than the t test counted with: with "
-    "up to about 15 seeds add 2 paired ones, or 1 unpaired (8 pairs planned for 80 % have about 70 % in simulations)"
-)
 MIN_NUMBER, MAX_NUMBER = 1e-100, 1e100
 """Squares of numbers outside cannot be computed."""
 
 
 def plan_claim(difference: float, sd: str, powers: Sequence[float], alpha: float, as_json: bool) -> None:
     """Print how many seeds per arm detect a difference of two arms whose scores have these SDs over seeds."""
-    from attnlab.statistics.estimate import Noise
+    from attnlab.statistics.estimate import Noise, welch_from
     from attnlab.statistics.formatting import show, show_count
     from attnlab.statistics.planning import seeds_needed
     from attnlab.statistics.verdict import MIN_SEEDS
@@ -26,18 +22,17 @@ def plan_claim(difference: float, sd: str, powers: Sequence[float], alpha: float
     if not MIN_NUMBER <= difference <= MAX_NUMBER:
         raise RequestError(f"--difference takes a number above 0, in units of the score; it has {difference:g}")
     first, second = _read_sds(sd)
-    designs = {"not paired": Noise(first**2 + second**2, math.inf, growth=2)}
+    designs = {"not paired": welch_from((0.0, first, MIN_SEEDS), (difference, second, MIN_SEEDS)).noise}
     for correlation in CORRELATIONS:
         variance = first**2 + second**2 - 2 * correlation * first * second
         designs[f"paired, correlation {correlation:g}"] = Noise(variance, math.inf)
     needed = {
-        name: {power: max(MIN_SEEDS, seeds_needed(noise, difference, power, alpha)) for power in powers}
+        name: {power: seeds_needed(noise, difference, power, alpha) for power in powers}
         for name, noise in designs.items()
     }
     if as_json:
         shown = {name: {f"{power:g}": seeds for power, seeds in row.items()} for name, row in needed.items()}
-        print_json({"difference": difference, "sd": [first, second], "alpha": alpha, "seeds_per_arm": shown,
-                    "notes": [STRICTER]})  # fmt: skip
+        print_json({"difference": difference, "sd": [first, second], "alpha": alpha, "seeds_per_arm": shown})
         return
     rows = [
         (name, show(math.sqrt(noise.per_seed)), *(show_count(needed[name][power]) for power in powers))
@@ -47,11 +42,10 @@ def plan_claim(difference: float, sd: str, powers: Sequence[float], alpha: float
         ("seeds of the two arms", "SD of a difference", *(f"seeds per arm, {power:.0%}" for power in powers)), rows
     )
     print_below(
-        f"with these seeds per arm, a two-sided t test at {alpha:g} has the power that the column names for a true "
-        f"difference of {difference:g}, if the SDs of the arms over seeds are {first:g} and {second:g}; paired: both "
-        "arms have the same seeds, and their scores are correlated"
+        f"with these seeds per arm, a verdict at {alpha:g} is BETTER or WORSE as often as the column says for a true "
+        f"difference of {difference:g}, if scores are normal and the SDs of the arms over seeds are {first:g} and "
+        f"{second:g}; paired: both arms have the same seeds, and their scores are correlated"
     )
-    print_below(STRICTER)
     print_below(f"a verdict needs at least {MIN_SEEDS} seeds in any case; an SD from few seeds is often too small")
 
 

@@ -50,8 +50,8 @@ def corpus_estimate(
         return Estimate(difference, math.nan, math.nan, "two-way bootstrap", Noise(math.nan, math.nan))
     draws = _draw_differences(metric, (baseline, variant), paired, num_draws)
     se = float(np.std(draws, ddof=1)) * math.sqrt(n / (n - 1))
-    per_seed = (paired_t(values[1] - values[0]) if paired else welch(*values)).noise.per_seed
-    noise = Noise(per_seed, n - 1.0, fixed=max(0.0, se**2 - per_seed / n))
+    by_seed = (paired_t(values[1] - values[0]) if paired else welch(*values)).noise
+    noise = Noise(by_seed.per_seed, n - 1.0, fixed=max(0.0, se**2 - by_seed.per_seed / n), paired=paired)
     return Estimate(difference, se, n - 1.0, "two-way bootstrap", noise)
 
 

@@ -15,9 +15,9 @@ from .families import Adjusted
 from .formatting import describe, list_facts, record
 from .inference import Inference, infer
 from .notes import write_notes
-from .planning import Plan, at_upper_bound, exaggeration_at, make_plan, more_seeds, power_at
+from .planning import Plan, at_upper_bound, make_plan, more_seeds
+from .power import exaggeration_of, power_of
 from .question import ALPHA, Question
-from .skewness import MIN_SEEDS_FOR_EXACT, few_seeds_factor, find_t_level
 from .spread import Spread, measure_spread
 from .verdict import MIN_SEEDS, Evidence, Verdict, decide
 
@@ -117,23 +117,22 @@ class Comparison(Showable):
             more = _count_missing_seeds(self.estimate, question, self.data)
         detectable = {power: show(effect) for power, effect in plan.detectable.items()}
         sd, bound = show(plan.sd), show(plan.sd_bound)
-        # Fewer seeds never give a verdict. A pilot of one seed has no plan, which is NaN.
-        seeds = {power: num if math.isnan(num) else max(num, float(MIN_SEEDS)) for power, num in plan.seeds.items()}
-        return Plan(float(question.smallest), plan.present, sd, bound, seeds, detectable, more)
+        return Plan(float(question.smallest), plan.present, sd, bound, plan.seeds, detectable, more)
 
     @cached_property
     def power_at_smallest(self) -> float:
         """The power of these seeds for a true difference of `smallest`; NaN if the spread is unknown."""
-        return power_at(self.estimate.se, self.estimate.df, self.question.threshold, self._level_of_t)
+        return power_of(self.estimate.noise, *self._measured, se=self.estimate.se)
 
     @cached_property
     def exaggeration(self) -> float:
         """The mean factor by which differences that are found are too large, if the true one is `smallest`."""
-        return exaggeration_at(self.estimate.se, self.estimate.df, self.question.threshold, self._level_of_t)
+        return exaggeration_of(self.estimate.noise, *self._measured, se=self.estimate.se)
 
     @property
-    def _level_of_t(self) -> float:
-        return find_t_level(self.level, self.estimate.df, self.data.num_seeds, self.data.paired)
+    def _measured(self) -> tuple[int, float, float]:
+        """The seeds, the true difference and the level of which power is measured."""
+        return self.data.num_seeds, self.question.threshold, self.level
 
     @property
     def skewness(self) -> float:
@@ -195,9 +194,7 @@ def conclude(estimate: Estimate, question: Question, data: ArmData, family: Adju
 
 def _count_missing_seeds(estimate: Estimate, question: Question, data: ArmData) -> float:
     """Return how many more seeds per arm would settle the question if the difference stays as it is."""
-    # With 5 or 6 pairs the interval is wider than the t interval that the plan assumes; with 7 it is not.
-    is_widened = data.num_seeds >= MIN_SEEDS and few_seeds_factor(data.num_seeds, data.paired) > 1
-    fewest = float((MIN_SEEDS_FOR_EXACT if is_widened else MIN_SEEDS) - data.num_seeds)
+    fewest = float(MIN_SEEDS - data.num_seeds)
     if math.isnan(at_upper_bound(estimate.noise).per_seed):
         return fewest if fewest > 0 else math.nan
     level = question.final_level()

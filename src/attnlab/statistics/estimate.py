@@ -20,13 +20,15 @@ NEGATIVE_VARIANCE = "the variance over examples was estimated below 0 and is tak
 class Noise:
     """How the variance of the difference depends on the number of seeds per arm: per_seed/n + fixed.
 
-    df: the degrees of freedom of the estimate. growth: degrees of freedom that each further seed adds.
+    df: the degrees of freedom of the estimate. growth: degrees of freedom that each further seed adds. paired: whether
+    the arms share their seeds.
     """
 
     per_seed: float
     df: float
     growth: float = 1.0
     fixed: float = 0.0
+    paired: bool = True
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def welch_from(baseline: tuple[float, float, int], variant: tuple[float, float, 
     df = satterthwaite(parts, [n_b - 1, n_v - 1])
     # Degrees of freedom that each further seed of both arms adds if the arms have the same n.
     growth = satterthwaite([sd_b**2, sd_v**2], [1, 1])
-    noise = Noise(sd_b**2 + sd_v**2, df, growth)
+    noise = Noise(sd_b**2 + sd_v**2, df, growth, paired=False)
     return Estimate(mean_v - mean_b, math.sqrt(sum(parts)), df, "Welch t", noise)
 
 
@@ -122,7 +124,7 @@ def crossed_apart(baseline: Numbers, variant: Numbers, df_examples: float | None
         dfs += [n - 1.0, (n - 1.0) * df_e]
     by_seed, method = welch(baseline.mean(axis=1), variant.mean(axis=1)), "crossed two-way, seeds apart"
     fixed = max(0.0, sum(parts) - (parts[1] + parts[3]))
-    noise = Noise(by_seed.noise.per_seed, by_seed.df, by_seed.noise.growth, fixed)
+    noise = Noise(by_seed.noise.per_seed, by_seed.df, by_seed.noise.growth, fixed, paired=False)
     if sum(parts) <= 0:
         return Estimate(by_seed.difference, by_seed.se, by_seed.df, method, noise, NEGATIVE_VARIANCE)
     return Estimate(by_seed.difference, math.sqrt(sum(parts)), satterthwaite(parts, dfs), method, noise)

@@ -91,8 +91,8 @@ def _note_examples(comparison: Comparison) -> Iterator[str]:
 
 
 def _note_power(comparison: Comparison) -> Iterator[str]:
-    is_low = comparison.power_at_smallest < LOW_POWER
-    if comparison.question.looks != "open" and is_low and comparison.decision.is_difference:
+    is_found = comparison.question.looks != "open" and comparison.decision.is_difference
+    if is_found and comparison.power_at_smallest < LOW_POWER:
         yield (
             f"these seeds have {comparison.power_at_smallest:.0%} power for a true difference of "
             f"{comparison.question.shown_smallest}; with so little power, a difference that is found is on average "

@@ -1,28 +1,24 @@
-"""Power analysis of the t test: how many seeds an effect needs, and what effect a number of seeds can detect.
+"""Power analysis: how many seeds a verdict needs to find an effect, and what effect a number of seeds can detect.
 
-Plans use the 80 % upper bound of a pilot's spread, since half of all pilots underestimate it. Power and exaggeration
-(Gelman and Carlin 2014) are integrals over the sample SD: library functions of the noncentral t fail for large effects.
+Plans use the 80 % upper bound of a pilot's spread, since half of all pilots underestimate it.
 """
 
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 import scipy
-from scipy.special import chdtri, ndtr, ndtri, stdtrit
+from scipy.special import ndtri
 
 from attnlab.errors import StatisticsError
 
 from .estimate import Noise
-from .looks import normal_density
-from .scores import Numbers
+from .power import power_of
 from .spread import sd_upper_bound
+from .verdict import MIN_SEEDS
 
 POWERS = (0.8, 0.9)
 MAX_SEEDS = 1_000_000
 """If this many do not suffice, the answer is ∞."""
-NODES, WEIGHTS = (np.array(column) / 2 for column in np.polynomial.legendre.leggauss(200))
-"""Gauss–Legendre quadrature from 0 to 1; nodes are relative to the middle."""
 
 
 @dataclass(frozen=True)
@@ -68,23 +64,18 @@ def more_seeds(noise: Noise, present: int, difference: float, smallest: float, a
     return max(1.0, seeds_needed(at_upper_bound(noise), distance, POWERS[0], alpha) - present)
 
 
-def power_of(noise: Noise, n: float, effect: float, alpha: float = 0.05) -> float:
-    """Return the power of n seeds per arm for an effect at two-sided alpha."""
-    return power_at(math.sqrt(noise.per_seed / n + noise.fixed), noise.growth * (n - 1), effect, alpha)
-
-
 def seeds_needed(noise: Noise, effect: float, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Return the fewest seeds per arm that detect an effect with this power; ∞ if no number does."""
+    """Return the fewest seeds per arm whose verdict finds an effect with this power; ∞ if no number does."""
     if not 0 < power < 1:
         raise StatisticsError(f"power must be between 0 and 1, not {power}; 0.8 is usual")
     if not effect > 0:
         raise StatisticsError(f"the effect to detect must be above 0, not {effect}")
-    # Start from the number that a normal test needs; t needs a few more.
+    # Start from the number that a normal test needs; a verdict needs a few more.
     normal = float(ndtri(power) - ndtri(alpha / 2))
     room = (effect / normal) ** 2 - noise.fixed
     if room <= 0 or noise.per_seed / room > MAX_SEEDS:
         return math.inf
-    low, step = max(1, math.floor(noise.per_seed / room) - 1), 1
+    low, step = max(MIN_SEEDS, math.floor(noise.per_seed / room)) - 1, 1
     while power_of(noise, low + step, effect, alpha) < power:
         low, step = low + step, 2 * step
     high = low + step
@@ -95,42 +86,14 @@ def seeds_needed(noise: Noise, effect: float, power: float = 0.8, alpha: float =
 
 
 def detectable_effect(noise: Noise, n: int, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Return the smallest effect that n seeds per arm detect with this power; NaN with fewer than two seeds."""
-    if n < 2:
+    """Return the smallest effect that n seeds per arm detect with this power; NaN with too few for a verdict."""
+    if n < MIN_SEEDS:
         return math.nan
     unit = math.sqrt(noise.per_seed / n + noise.fixed)
-    if unit == 0:
+    if unit == 0 or power_of(noise, n, 0.0, alpha) >= power:
         return 0.0
     high = 1.0
     while power_of(noise, n, high * unit, alpha) < power:
         high *= 2
     effect = scipy.optimize.brentq(lambda size: power_of(noise, n, size * unit, alpha) - power, 0.0, high, xtol=1e-6)
     return float(effect) * unit
-
-
-def power_at(se: float, df: float, effect: float, alpha: float = 0.05) -> float:
-    """Return how often an effect is found at two-sided alpha, given the standard error and its degrees of freedom."""
-    if se <= 0:
-        return 1.0
-    if not df > 0:
-        return math.nan
-    shift, limits = abs(effect) / se, _critical_differences(df, alpha)
-    return float(WEIGHTS @ (ndtr(shift - limits) + ndtr(-shift - limits)))
-
-
-def exaggeration_at(se: float, df: float, effect: float, alpha: float = 0.05) -> float:
-    """Return the mean size of the differences that are found, relative to the true effect."""
-    power = power_at(se, df, effect, alpha)
-    if se <= 0 or math.isnan(power):
-        return power
-    shift, limits = abs(effect) / se, _critical_differences(df, alpha)
-    # E[|x|; |x| > c] of a normal x with mean `shift` and SD 1.
-    above = shift * ndtr(shift - limits) + normal_density(limits - shift)
-    below = -shift * ndtr(-shift - limits) + normal_density(limits + shift)
-    return float(WEIGHTS @ (above + below)) / (power * shift) if power > 0 else math.inf
-
-
-def _critical_differences(df: float, alpha: float) -> Numbers:
-    """Return the smallest difference that is found, in true standard errors, at each node of the sample SD."""
-    sample_sds: Numbers = np.sqrt(chdtri(df, 0.5 - NODES) / df)
-    return -float(stdtrit(df, alpha / 2)) * sample_sds

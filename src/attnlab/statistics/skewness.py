@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate
 from .scores import ArmScores, Numbers
@@ -67,9 +66,3 @@ def weigh_skew(parts: Sequence[Numbers], se: float, n: int) -> Skew:
 def few_seeds_factor(num_seeds: float, paired: bool, fewest: int = MIN_SEEDS_FOR_EXACT) -> float:
     """Return how much wider an interval is because so few pairs cannot show a long tail."""
     return FEW_SEEDS_FACTOR if paired and num_seeds < fewest else 1.0
-
-
-def find_t_level(level: float, df: float, num_seeds: float, paired: bool) -> float:
-    """Return the level at which a plain t test agrees with the widened one on symmetric differences."""
-    factor = few_seeds_factor(num_seeds, paired)
-    return level if factor == 1 or not df > 0 else 2 * float(stdtr(df, factor * float(stdtrit(df, level / 2))))

@@ -15,7 +15,6 @@ from attnlab.statistics import Noise, Question, compare, detectable_effect, look
 from attnlab.statistics.formatting import plain
 from attnlab.statistics.planning import at_upper_bound
 from attnlab.statistics.question import Scale
-from attnlab.statistics.verdict import MIN_SEEDS
 from attnlab.tasks.scores import LOG_FIGURES
 
 from ..file.design import Design, Phase
@@ -151,7 +150,7 @@ def _plan_with(blank: Prospect, noise: Noise, aim: Aim, *, sd: float) -> Prospec
     if noise.per_seed <= 0:
         return replace(blank, sd=sd, sd_bound=0.0)
     question, level = blank.question, blank.level
-    seeds = {power: max(MIN_SEEDS, seeds_needed(noise, question.threshold, power, level)) for power in aim.powers}
+    seeds = {power: seeds_needed(noise, question.threshold, power, level) for power in aim.powers}
     effects = {power: detectable_effect(noise, blank.num_declared, power, level) for power in aim.powers}
     detectable = {power: question.to_difference(effect) for power, effect in effects.items()}
     bound = question.to_difference(math.sqrt(noise.per_seed))
