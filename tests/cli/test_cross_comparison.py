@@ -18,6 +18,10 @@ def test_lists_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert "base: a list of numbers, 5 seeds new: a list of numbers, 5 seeds Are they comparable?" in shown
     assert "- base does not record its seeds, data, code, settings" in shown
     assert "BETTER BY AT LEAST 0.02" in shown
+    assert "Seeds are compared unpaired" in shown
+    assert "--paired compares them as pairs if they do" in shown
+    assert main(["compare", *LISTS, "--metric", "accuracy", "--smallest", "0.02", "--paired"]) == 0
+    assert "as pairs of the same seed" in " ".join(capsys.readouterr().out.split())
 
 
 def test_two_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,14 @@ def test_print_leads_with_the_verdict_and_shows_every_seed() -> None:
         assert f"\n  {seed}  " in lines
 
 
+def test_print_says_whether_seeds_were_paired_and_how_to_get_the_other() -> None:
+    paired, unpaired = (str(compare(BASELINE, VARIANT, paired=paired)) for paired in (True, False))
+    assert "pairing      paired: the same place or name is the same seed in both arms" in paired
+    assert "give paired=False" in paired
+    assert "pairing      unpaired; if the same place or name" in unpaired
+    assert "give paired=True" in unpaired
+
+
 def test_a_plan_is_not_made_for_what_is_decided() -> None:
     rng = np.random.default_rng(1)
     baseline, noise = rng.normal(70, 2, 5), rng.normal(0, 2, 5)

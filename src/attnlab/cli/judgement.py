@@ -159,9 +159,12 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     yield from _explain_directions(dict.fromkeys((row.metric, asked.higher_is_better) for row, asked in questions))
     methods = "; ".join(dict.fromkeys(row.comparison.method for row in rows if row.comparison is not None))
     data = [row.comparison.data for row in rows if row.comparison is not None]
-    how = f"unpaired ({methods}), since a table does not show whether equal seeds mean equal initial weights"
+    how = (
+        f"unpaired ({methods}), since a table does not show whether equal seeds mean equal initial weights and data "
+        "order; --paired compares them as pairs if they do"
+    )
     if any(one.paired for one in data):
-        how = f"as pairs of the same seed ({methods})"
+        how = f"as pairs of the same seed ({methods}), because of --paired or because the runs record that they are"
     elif any(one.scores is None for one in data):
         how = f"unpaired ({methods} of means, SDs and numbers of seeds)"
     about = "Intervals are about other seeds on the same evaluation examples, not other examples."

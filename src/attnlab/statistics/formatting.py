@@ -28,6 +28,7 @@ def describe(comparison: Comparison) -> str:
         f"{comparison.stability}: {data.stability.reason}",
         "",
         f"  difference   {_describe_difference(comparison)}",
+        f"  pairing      {_describe_pairing(comparison)}",
         f"  baseline     {data.baseline}",
         f"  variant      {data.variant}",
         f"  exact        {show_p(exact.p)} ({exact.method}; smallest possible {exact.smallest:.2g})" if exact else None,
@@ -52,6 +53,15 @@ def _describe_difference(comparison: Comparison) -> str:
     if family is None or family.size == 1:
         return text
     return f"{text}, adjusted {show_p(family.adjusted)} among {family.size} ({family.method})"
+
+
+def _describe_pairing(comparison: Comparison) -> str:
+    """Say whether the arms were compared as pairs, and how to compare them the other way."""
+    if comparison.data.scores is None:
+        return "unpaired: pairs need the score of each seed"
+    if comparison.data.paired:
+        return "paired: the same place or name is the same seed in both arms; if it is not, give paired=False"
+    return "unpaired; if the same place or name is the same seed in both arms, give paired=True"
 
 
 def _describe_effect(comparison: Comparison) -> str:
@@ -103,6 +113,7 @@ def list_facts(comparison: Comparison) -> list[tuple[str, str]]:
     scores += [(seed, f"{_show_score(baseline)} → {_show_score(variant)}") for seed, baseline, variant in seeds]
     return [
         ("difference", _describe_difference(comparison)),
+        ("pairing", _describe_pairing(comparison)),
         ("baseline", str(comparison.data.baseline)),
         ("variant", str(comparison.data.variant)),
         *(("note", note) for note in comparison.notes),
