@@ -211,3 +211,11 @@ def test_the_plan_of_a_file_says_how_power_is_counted(file: str, capsys: pytest.
 def test_a_claim_with_wrong_options_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *words]) == 2
     assert "--difference" in capsys.readouterr().err
+
+
+def test_an_undecided_study_says_what_the_plan_says(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    seeds = prospect([pilot], capsys)["seeds"]["0.8"]
+    assert main(["compare", pilot]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("to decide what is INCONCLUSIVE") == 1
+    assert f"{seeds:.0f} seeds per arm, instead of 5, find a true difference of 0.02 with 80% power" in shown

@@ -149,6 +149,7 @@ def _explain_rows(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
 
 
 def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> Iterator[str]:
+    from attnlab.statistics.next_step import explain_next_step
     from attnlab.studies.integrity.tables.metrics import PERPLEXITIES, recognise_metric
 
     questions = [(row, row.comparison.question) for row in rows if row.comparison is not None]
@@ -190,6 +191,9 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
             "settle the comparison if the difference stays as it is. It is settled once the verdict interval excludes "
             "0 or excludes the smallest difference of interest; N is for the one that needs fewer seeds."
         )
+    compared = {row.name: row.comparison for row in rows if row.comparison is not None and row.role == "primary"}
+    for sentence in explain_next_step(compared):
+        yield f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _explain_directions(directions: Iterable[tuple[str, bool]]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from attnlab.errors import AttnlabWarning, StatisticsError
 from attnlab.notebook import Facts, Showable
 from attnlab.statistics import Comparison, compare
+from attnlab.statistics.next_step import explain_next_step
 from attnlab.statistics.stability import UNKNOWN
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
@@ -83,6 +84,14 @@ def explain_unknown_stability(answer: Answer) -> tuple[str, ...]:
     if comparison is None or comparison.stability != UNKNOWN or answer.verdict.startswith("NOT COMPARABLE"):
         return ()
     return (f"{UNKNOWN}: {comparison.data.stability.reason}",)
+
+
+def explain_undecided(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Say once what would decide the answers that are INCONCLUSIVE; empty if there are none."""
+    return explain_next_step({
+        f"{answer.phase}, {answer.size}, {answer.arm}": answer.comparison
+        for answer in answers if answer.comparison is not None
+    })  # fmt: skip
 
 
 def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
