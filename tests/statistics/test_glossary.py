@@ -1,6 +1,8 @@
 """Every word of a verdict has a heading in docs/statistics.md, two sentences, and an anchor that leads there."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,29 @@ from attnlab.errors import StatisticsError
 from attnlab.statistics import stability, verdict, verdict_anchor
 from attnlab.statistics.glossary import MEANINGS
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (.+)\n\n((?:.+\n)+)", PAGE, flags=re.MULTILINE))
+
+
+ROOMS = ("statistics", "studies", "tasks", "training", "reports")
+WORDS = re.compile(r"(?<![\w./=$-])[A-Z]{2,}(?: [A-Z]{2,})+(?![\w./=-])|^[A-Z]{5,}(?=$|:| \()")
+"""Words in capitals: several, or one that opens a text."""
+NOT_VERDICTS = {"TOO OFTEN", "ABCDABCEEABCDDABCEAB"}
+"""Of the self-test's table, and letters of colours."""
+
+
+def list_words() -> Iterator[tuple[str, str]]:
+    """Yield every phrase in capitals that the code may print, with its file; SQL and exported names are none."""
+    for room in ROOMS:
+        for file in (ROOT / "src" / "attnlab" / room).rglob("*.py"):
+            if file.parent.name == "ledger" or file.name in ("__init__.py", "ledger_damage.py"):
+                continue
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                    yield from ((word, file.name) for word in WORDS.findall(node.value))
 
 
 def slug(heading: str) -> str:
@@ -20,6 +43,12 @@ def slug(heading: str) -> str:
 
 def test_the_headings_are_those_of_the_page() -> None:
     assert set(SECTIONS) == set(MEANINGS)
+
+
+def test_every_word_in_code_is_explained_on_the_page() -> None:
+    words = dict(list_words())
+    assert {"COLLAPSED", "NO MEANINGFUL DIFFERENCE", "UNDECLARED LOOK"} <= set(words)
+    assert {word: file for word, file in words.items() if word not in PAGE and word not in NOT_VERDICTS} == {}
 
 
 @pytest.mark.parametrize("heading", MEANINGS)

@@ -1,4 +1,4 @@
-"""The meaning of every word of a verdict, in two sentences each; docs/statistics.md and every report use these."""
+"""The meaning of every word of a verdict or a finding, in two sentences each; docs/statistics.md and every report use these."""
 
 import re
 from collections.abc import Mapping
@@ -92,6 +92,10 @@ CHANGED AFTER LOOKING: After a verdict had been printed, something that decides 
 UNDECLARED LOOK: A verdict had been printed before, and seeds were added without declaring it beforehand; the number
   counts the looks. A new test at every look gives too many false positives (18.5 % after each of 5 to 20 seeds), so
   this verdict uses the e-process, a test that stays valid for any number of looks.
+COLLAPSED: One run predicts a single class for every example, so its accuracy is that of always giving this answer.
+  It is printed with the evaluation of that run, and a comparison with such runs says little about a mechanism.
+FAULT: An integrity check found something that makes results wrong or incomparable, such as copied values or a leak; the
+  exit status is then 1. A finding that is marked as a note is only worth knowing.
 AS REGISTERED: Arms, seeds, looks, `smallest` and the family of comparisons are those that were fixed before the
   first verdict. The false-positive rate is therefore the stated one.
 """
