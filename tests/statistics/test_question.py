@@ -86,3 +86,30 @@ def test_a_seed_that_failed_brings_a_look_back_to_the_one_before() -> None:
     scores = np.random.default_rng(5).normal(0, 1, 10)
     found = compare(scores, [*(scores[:9] + 1), None], looks=(5, 10, 15, 20))
     assert found.level == look_limits()[5]
+
+
+@pytest.mark.parametrize(
+    ("interval", "shown"),
+    [
+        ((0.2, 1.3), (0.2, 1.0)),
+        ((-4.0, 0.1), (-1.0, 0.1)),
+        ((-math.inf, math.inf), (-1.0, 1.0)),
+        ((-0.1, 0.1), (-0.1, 0.1)),
+    ],
+)
+def test_intervals_are_shown_within_what_scores_can_differ_by(
+    interval: tuple[float, float], shown: tuple[float, float]
+) -> None:
+    assert Question(limits=(0.0, 1.0)).to_interval(interval) == shown
+    assert Question().to_interval(interval) == interval
+
+
+def test_an_unknown_interval_stays_unknown() -> None:
+    assert all(map(math.isnan, Question(limits=(0.0, 1.0)).to_interval((math.nan, math.nan))))
+
+
+def test_limits_change_what_is_shown_and_not_the_verdict() -> None:
+    arms = [0.0, 0.0, 0.1, 0.0, 0.3], [1.0, 0.9, 1.0, 0.5, 1.0]
+    free, limited = compare(*arms, smallest=0.1), compare(*arms, smallest=0.1, limits=(0, 1))
+    assert free.interval[1] > 1 == limited.interval[1] == limited.interval_at(0.01)[1]
+    assert (free.verdict, free.interval[0]) == (limited.verdict, limited.interval[0])

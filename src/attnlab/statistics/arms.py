@@ -38,6 +38,7 @@ def compare(
     ceiling: float | None = None,
     late_gain: float | None = None,
     condition: str = "",
+    limits: tuple[float, float] | None = None,
 ) -> Comparison:
     """Compare two arms over seeds.
 
@@ -49,8 +50,11 @@ def compare(
     `smallest` and all differences are then in percent. floor, ceiling: the scores of a trivial strategy and of a
     perfect model. late_gain: how much the arms improved in the last fifth of training, in units of `smallest`.
     condition: how the arms were made comparable, said with BETTER and WORSE, such as AS TUNED (3 trials).
+    limits: the lowest and the highest possible score, such as (0, 100); intervals are shown within their difference.
     """
-    question = Question(smallest, higher_is_better, alpha, looks, obstacle, scale, floor, ceiling, late_gain, condition)
+    question = Question(
+        smallest, higher_is_better, alpha, looks, obstacle, scale, floor, ceiling, late_gain, condition, limits
+    )
     arms = read_arms(baseline_scores, variant_scores, paired)
     if clusters is not None:
         arms = merge_clusters(arms[0], clusters), merge_clusters(arms[1], clusters)

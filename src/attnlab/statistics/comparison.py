@@ -45,13 +45,11 @@ class Comparison(Showable):
     @property
     def interval(self) -> tuple[float, float]:
         """The interval that decides, at `level`."""
-        low, high = self.inference.interval
-        return self.question.to_difference(low), self.question.to_difference(high)
+        return self.question.to_interval(self.inference.interval)
 
     def interval_at(self, level: float) -> tuple[float, float]:
         """Return the interval at another level, such as 0.05 for 95 %; it does not decide."""
-        low, high = infer(self.estimate, self.question, self.data, level).interval
-        return self.question.to_difference(low), self.question.to_difference(high)
+        return self.question.to_interval(infer(self.estimate, self.question, self.data, level).interval)
 
     @property
     def level(self) -> float:

@@ -1,4 +1,4 @@
-"""The meaning of every word of a verdict or a finding, in two sentences each; docs/statistics.md and every report use these."""
+"""The meaning of each word of a verdict or finding, in two sentences each; docs/statistics.md and reports use these."""
 
 import re
 from collections.abc import Mapping

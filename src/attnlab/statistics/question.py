@@ -28,7 +28,7 @@ class Question:
     false-positive rate. obstacle: why the arms cannot be compared, if they cannot. floor: the score of a trivial
     strategy. ceiling: the best possible score. late_gain: how much the arms improved in the last fifth of training, in
     units of `smallest`; None if unknown. condition: how the arms were made comparable, said with BETTER and WORSE, such
-    as AS TUNED (3 trials).
+    as AS TUNED (3 trials). limits: the lowest and the highest possible score; None if there are none.
     """
 
     smallest: float = 1.0
@@ -41,6 +41,7 @@ class Question:
     ceiling: float | None = None
     late_gain: float | None = None
     condition: str = ""
+    limits: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.smallest, int | float) and 0 < self.smallest < math.inf):
@@ -86,6 +87,14 @@ class Question:
         if self.scale == "linear" or not math.isfinite(value):
             return -100.0 if self.scale == "log" and value == -math.inf else value
         return 100 * math.expm1(value) if value < math.log(1e100) else math.inf
+
+    def to_interval(self, interval: tuple[float, float]) -> tuple[float, float]:
+        """Convert an interval of differences to the one that is shown, without differences that no scores can have."""
+        low, high = map(self.to_difference, interval)
+        if self.limits is None or self.scale == "log" or math.isnan(low) or math.isnan(high):
+            return low, high
+        widest = self.limits[1] - self.limits[0]
+        return min(max(low, -widest), widest), max(min(high, widest), -widest)
 
     def to_metric(self, value: float) -> float:
         """Convert a score on the analysis scale to the metric's value: itself, or the exponential of a log."""

@@ -24,6 +24,7 @@ from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from ..file.design import Design, Phase
+from ..integrity.tables.metrics import find_limits
 from ..ledger.database import Ledger, ResultRow
 from ..plan.matching import Matching
 from ..plan.planning import PlannedRun
@@ -185,7 +186,7 @@ class _Cell:
             higher_is_better=self.metric not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
             ceiling=self.table.ceiling, late_gain=max((gain for gain in gains if gain is not None), default=None),
-            condition=self.fairness.describe(arm),
+            condition=self.fairness.describe(arm), limits=find_limits(self.metric, self.table.ceiling),
         )  # fmt: skip
 
     @property

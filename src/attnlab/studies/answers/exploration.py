@@ -13,6 +13,7 @@ from attnlab.errors import StatisticsError
 from attnlab.statistics import Comparison, adjust, compare
 from attnlab.statistics.formatting import plain
 
+from ..integrity.tables.metrics import find_limits
 from .analysis import Answer
 from .study_folder import Record
 
@@ -69,7 +70,7 @@ def _explore_place(record: Record, place: tuple[str, str], answers: list[Answer]
             try:
                 comparisons[answer.arm, metric] = compare(
                     measured.tables[baseline], measured.tables[answer.arm], not record.design.is_aa(answer.arm),
-                    clusters=measured.clusters, scale=measured.scale,
+                    clusters=measured.clusters, scale=measured.scale, limits=find_limits(metric, table.ceiling),
                 )  # fmt: skip
             except StatisticsError as error:
                 unknown = (math.nan,) * 2

@@ -29,6 +29,7 @@ from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from ..file.design import Phase
 from ..file.horizons import find_horizon, find_phase, list_compared
+from ..integrity.tables.metrics import find_limits
 from .family import choose_looks, decide_family
 from .joint_answer import JointAnswer, JointData, JointPoint, explain_unusable
 from .run_table import RunTable
@@ -175,7 +176,7 @@ def _compare_again(table: RunTable, arm: str, baseline: str, metric: str, questi
         measured.tables[baseline], measured.tables[arm], True, question.smallest,
         higher_is_better=metric not in LOWER_IS_BETTER, obstacle=table.explain_unpaired(baseline, arm, seeds),
         clusters=measured.clusters, scale=measured.scale, floor=None if table.floor is None else table.floor[0],
-        ceiling=table.ceiling,
+        ceiling=table.ceiling, limits=find_limits(metric, table.ceiling),
     )  # fmt: skip
 
 

@@ -19,7 +19,15 @@ from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE, TOO_FEW
 from .checks.means import compare_means, find_missing_spread
 from .checks.units import Units
 from .finding import IntegrityFinding, IntegrityKind, list_first
-from .tables.metrics import BOUNDED, PERPLEXITIES, SIGNED, choose_smallest, higher_is_better, recognise_metric
+from .tables.metrics import (
+    BOUNDED,
+    PERPLEXITIES,
+    SIGNED,
+    choose_smallest,
+    find_limits,
+    higher_is_better,
+    recognise_metric,
+)
 from .tables.pairs import ArmPair, find_pairs, measure_late_gain
 from .tables.table import Cell, ResultTable, join_words, show_step
 
@@ -163,6 +171,7 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
         terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values), higher_is_better(pair.metric),
         scale="log" if is_log else "linear", floor=terms.floors.get(pair.metric),
         ceiling=scale if name in BOUNDED | SIGNED else None, late_gain=_measure_late_gain(pair, terms, is_log),
+        limits=find_limits(pair.metric, scale),
     )  # fmt: skip
     if any(cell.is_mean for cell in pair.cells):
         return compare_means(pair.cells, pair.arm, question)

@@ -9,6 +9,7 @@ from attnlab.studies.integrity.tables.metrics import (
     choose_smallest,
     count_decimals,
     find_known_set,
+    find_limits,
     find_resolution,
     higher_is_better,
     recognise_metric,
@@ -86,3 +87,11 @@ def test_a_known_evaluation_set_is_recognised_by_its_size() -> None:
 )
 def test_the_default_smallest_difference(name: str, scale: float | None, values: list[float], smallest: float) -> None:
     assert choose_smallest(name, scale, values) == pytest.approx(smallest)
+
+
+def test_limits_are_those_of_the_metric() -> None:
+    assert find_limits("accuracy", 1.0) == (0.0, 1.0)
+    assert find_limits("exact_match", 100.0) == (0.0, 100.0)
+    assert find_limits("matthews", 1.0) == (-1.0, 1.0)
+    assert find_limits("loss", 1.0) is None
+    assert find_limits("accuracy", None) is None

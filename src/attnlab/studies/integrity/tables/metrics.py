@@ -186,3 +186,11 @@ def find_known_set(values: Values, scale: float, rounding: float) -> int | None:
     # If most rounded numbers are multiples of 1/n, being one is no evidence.
     sizes = [n for n in SETS if n / scale * rounding < 0.2]
     return next((n for n in sizes if are_multiples(values, n, scale, rounding).mean() >= FITTING), None)
+
+
+def find_limits(metric: str, ceiling: float | None) -> tuple[float, float] | None:
+    """Return the lowest and the highest score of a metric whose best score is known; None if it has none."""
+    name = recognise_metric(metric)
+    if ceiling is None or name not in LIMITED:
+        return None
+    return (-ceiling if name in SIGNED else 0.0), ceiling
