@@ -192,3 +192,18 @@ def test_losses_and_hits_are_those_of_whole_logits() -> None:
     logits = F.linear(states, weight, bias)
     torch.testing.assert_close(nats, F.cross_entropy(logits, labels, reduction="none"))
     assert torch.equal(hits, logits.argmax(-1) == labels)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_losses_of_many_logits_are_as_exact_as_those_in_fp64(dtype: torch.dtype) -> None:
+    states, weight, bias = (tensor.detach() for tensor in make_inputs(300, 20_000, torch.float32, has_bias=True))
+    labels = torch.randint(20_000, (300,), generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+        nats, hits = compute_losses_and_hits(states, weight, bias, labels)
+        logits = F.linear(states, weight, bias)
+    exact = F.cross_entropy(F.linear(states.double(), weight.double(), bias.double()), labels, reduction="none")
+    error = (F.cross_entropy(logits.double(), labels, reduction="none") - exact).abs().max()
+    assert nats.dtype == torch.float64
+    assert (nats - exact).abs().max() <= 1.5 * error + 1e-6
+    if dtype == torch.float32:
+        assert torch.equal(hits, logits.argmax(-1) == labels)

@@ -23,7 +23,7 @@ from attnlab.machine import cache_bytes
 CHUNK = 2**23
 """Logits that exist at once. Larger gains nothing, smaller makes thin matrix products."""
 MIN_ROWS, ROWS_PER_CHANNEL = 64, 4
-"""Rows of a block in training, at most CHUNK logits: with so many, reading the weight costs little beside the logits.
+"""Rows of a block, at most CHUNK logits: with so many, reading the weight costs little beside the logits.
 More would only make the exponentials leave the cache before the gradients read them."""
 TILE_BYTES = 2**20
 """Least size of a tile, even if the L2 cache is small: below it the fixed costs of a tile outweigh."""
@@ -31,24 +31,30 @@ TILE_BYTES = 2**20
 
 def compute_summed_loss(states: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Tensor:
     """Return the sum of −log p over labelled states [n, d], in fp32."""
-    dtype = torch.get_autocast_dtype(states.device.type) if torch.is_autocast_enabled(states.device.type) else None
-    total: Tensor = _SummedLoss.apply(states, weight, bias, labels, dtype or states.dtype)  # type: ignore[no-untyped-call]
+    total: Tensor = _SummedLoss.apply(states, weight, bias, labels, _choose_dtype(states))  # type: ignore[no-untyped-call]
     return total
 
 
+@torch.no_grad()
 def compute_losses_and_hits(
     states: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return −log p of every label in fp64, and whether it is the likeliest token."""
-    nats, hits = [], []
-    for rows in _split_rows(len(states), len(weight)):
-        logits = torch.nn.functional.linear(states[rows], weight, bias)
-        nats.append(torch.nn.functional.cross_entropy(logits.double(), labels[rows], reduction="none"))
-        hits.append(logits.argmax(-1) == labels[rows])
+    """Return −log p of every label in fp64, and whether no token is likelier."""
+    dtype, nats, hits = _choose_dtype(states), [], []
+    with flush_denormals(states.device.type):
+        for block in _split_into_blocks(states.to(dtype), weight.to(dtype), bias, labels):
+            nats.append(block.losses.double())
+            hits.append(block.hits)
     return torch.cat(nats), torch.cat(hits)
 
 
-def _split_rows(num_rows: int, vocab: int, most: int | None = None) -> Iterator[slice]:
+def _choose_dtype(states: Tensor) -> torch.dtype:
+    """Return the dtype of products: that of autocast where it is on."""
+    device = states.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
+
+
+def _split_rows(num_rows: int, vocab: int, most: int | None) -> Iterator[slice]:
     """Yield blocks of about the same number of rows, at most `most`, with at most CHUNK logits if they have several."""
     rows = max(1, CHUNK // vocab)
     num_blocks = -(-num_rows // (rows if most is None else min(rows, most)))
@@ -114,7 +120,7 @@ class _Block:
         # The logsumexp is shift + log total, but their sum would be rounded more than its parts.
         self.factors = (torch.stack(shifts) - shift).exp_().div_(total)
         log_probabilities = label_logits - shift - total.log()
-        self.loss = -log_probabilities.sum()
+        self.losses, self.hits = -log_probabilities, label_logits >= shift
         # At the label the gradient is p − 1, which is rounded less apart from the other products if p is almost 1.
         self.label_slopes = log_probabilities.expm1()[:, None]
         starts = labels // width * width
@@ -143,6 +149,15 @@ class _Block:
             bias.index_add_(0, self.labels, self.label_slopes[:, 0])
 
 
+def _split_into_blocks(states: Tensor, matrix: Tensor, bias: Tensor | None, labels: Tensor) -> Iterator[_Block]:
+    """Yield the softmax of all rows block by block; a block is valid until the next one, which has its memory."""
+    blocks = list(_split_rows(len(states), len(matrix), _choose_rows(states, len(matrix))))
+    buffer = states.new_empty(max((rows.stop - rows.start for rows in blocks), default=0) * len(matrix))
+    exponentiate = choose_exponentials(states.device.type, len(states) * len(matrix))
+    for rows in blocks:
+        yield _Block(states[rows], matrix, bias, labels[rows], buffer, exponentiate)
+
+
 class _SummedLoss(torch.autograd.Function):
     """Computes loss and gradients together, products in `dtype`, sums in at least fp32."""
 
@@ -156,13 +171,11 @@ class _SummedLoss(torch.autograd.Function):
             torch.zeros_like(tensor, dtype=total.dtype) if is_needed and tensor is not None else None
             for tensor, is_needed in zip((states, weight, bias), ctx.needs_input_grad[:3], strict=True)
         ]
-        blocks = list(_split_rows(len(states), len(weight), _choose_rows(low, len(weight))))
-        buffer = low.new_empty(max((rows.stop - rows.start for rows in blocks), default=0) * len(weight))
         with flush_denormals(states.device.type):  # the probabilities of unlikely tokens are such numbers
-            exponentiate = choose_exponentials(states.device.type, len(states) * len(weight))
-            for rows in blocks:
-                block = _Block(low[rows], matrix, bias, labels[rows], buffer, exponentiate)
-                total += block.loss
+            done = 0
+            for block in _split_into_blocks(low, matrix, bias, labels):
+                rows = slice(done, done := done + len(block.states))
+                total += block.losses.sum()
                 if any(ctx.needs_input_grad):
                     block.add_gradients(None if grads[0] is None else grads[0][rows], *grads[1:])
         ctx.save_for_backward(*grads)

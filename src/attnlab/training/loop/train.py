@@ -27,6 +27,7 @@ from ..record.state import State
 from ..result import ENDS, Divergence, Result, Status
 from ..tracking.trackers import PROJECT, RunTitle, Trackers
 from ..tuning.parts import count_parameters
+from .activations import fuse_activations
 from .checkpointer import Checkpointer
 from .compiling import compile_layers
 from .identity import check_config, write_config
@@ -67,6 +68,7 @@ class Training:
             return
         job.model.to(ranks.device)  # type: ignore[arg-type]
         job.model.train()
+        fuse_activations(job.model)
         self.checkpointer = Checkpointer(job, folder, display.say)
         checkpoint = ranks.broadcast(self.checkpointer.checkpoints.load_last() if ranks.is_first else None)
         precision = checkpoint.state["precision"] if checkpoint else job.settings.precision
