@@ -123,3 +123,10 @@ def test_a_mixer_of_ones_own_is_hashed_with_its_file(tmp_path: Path) -> None:
     assert list(hash_stages("mixer(average)", [str(tmp_path / "own.py")])) == ["plugin 0"]
     with pytest.raises(StudyError, match=r"'mixer\(average\)' is a stage of your own"):
         hash_stages("dot | softmax @ 0; mixer(average) @ 1", [])
+
+
+def test_embedded_data_with_wrong_settings_is_not_asked_for_as_a_file() -> None:
+    with pytest.raises(
+        StudyError, match=r"(?s)cannot be read.*'recall'.*vocab.*correct \[data\.recall\] of the study$"
+    ):
+        ids(data__recall__train="embedded:mqar?vocab=1&length=24&pairs=4")

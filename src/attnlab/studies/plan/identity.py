@@ -93,7 +93,7 @@ def hash_stages(mechanism: str, plugins: Sequence[str]) -> Hashes:
 def hash_inputs(
     study: Design, sources: Mapping[str, DataSource], phases: Mapping[str, str]
 ) -> tuple[dict[str, Hashes], dict[str, Hashes]]:
-    """Return the hashes of all sources and sizes, or raise one error that lists all missing inputs.
+    """Return the hashes of all sources and sizes, or raise one error that lists all inputs that cannot be read.
 
     phases: a phase that reads each source.
     """
@@ -105,7 +105,7 @@ def hash_inputs(
             data[name] = hash_source(sources[name])
         except UNREADABLE as error:
             what = f"the data '{name}' of phase '{phase}' ({sources[name].train})"
-            missing.append(f"{what}: {_cut(error)}; give its path on this machine: --data {name}=PATH")
+            missing.append(f"{what}: {_cut(error)}; {_advise(name, sources[name])}")
     for name, size in study.sizes.items():
         try:
             sizes[name] = _open_size(size)
@@ -113,8 +113,14 @@ def hash_inputs(
             advice = f"give a folder: --set sizes.{name}.checkpoint=PATH or --set sizes.{name}.tokenizer=PATH"
             missing.append(f"the model of size '{name}': {_cut(error)}; {advice}")
     if missing:
-        raise StudyError("\n".join(["inputs of the study are missing on this machine:", *missing]))
+        raise StudyError("\n".join(["inputs of the study cannot be read:", *missing]))
     return data, sizes
+
+
+def _advise(name: str, source: DataSource) -> str:
+    if str(source.train).startswith("embedded:"):
+        return f"correct [data.{name}] of the study"
+    return f"give its path on this machine: --data {name}=PATH"
 
 
 def _cut(error: Exception) -> str:
