@@ -175,7 +175,7 @@ def test_a_mask_of_the_user_s_own_that_hides_where_queries_stand_is_refused() ->
     model = model_with("gpt2", "relative bias")
     ids = tokens(1, 6)
     own = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
-    refused = r"'relative_bias' asks for positions, and 'h\.0\.attn' was given a custom mask"
+    refused = r"'relative_bias' asks for positions, and 'h\.0\.attn' was given a mask"
     with torch.no_grad():
         torch.testing.assert_close(model(ids, attention_mask=own).logits, model(ids).logits)
         with pytest.raises(InstallError, match=refused):

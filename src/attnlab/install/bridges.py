@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedModel
 
-from attnlab.mechanisms import Params, Positions, PositionScheme, parse_mechanism
+from attnlab.mechanisms import Line, Params, Positions, PositionScheme, parse_mechanism
 
-from .interface import attention
+from .interface import NAME, NAME_WITH_POSITIONS, attention
 from .masks import CAUSAL
 from .projections import StandIn
 
@@ -249,10 +249,14 @@ def find_bridge(module: nn.Module) -> Bridge | None:
     return None if bridge is None else bridge(module)
 
 
-def has_own_masks(model: nn.Module) -> bool:
-    """Tell whether a model changes its masks before its attention modules get them, as MPT and Falcon do."""
-    bridges = (BRIDGES.get(type(module).__name__) for module in model.modules())
-    return any(bridge is not None and bridge.has_own_masks for bridge in bridges)
+def choose_name(line: Line, model: PreTrainedModel) -> str:
+    """Return the name under which transformers calls a mechanism: one for all layers of a model."""
+    names = {type(module).__name__ for module in model.modules()}
+    bridges = [bridge for name, bridge in BRIDGES.items() if name in names]
+    if any(bridge.has_own_masks for bridge in bridges):
+        return NAME
+    keeps_bias = bool(bridges) and any(mechanism.positions.is_of_model for mechanism in line.distinct)
+    return NAME_WITH_POSITIONS if keeps_bias or line.find_stages_needing("positions") else NAME
 
 
 def tell_weights(model: PreTrainedModel, args: tuple[Any, ...], options: dict[str, Any]) -> None:

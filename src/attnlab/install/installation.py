@@ -21,10 +21,9 @@ from .attention_modules import (
     is_cross_attention,
 )
 from .body import copy_configs, find_body, has_cross_attention, list_configs
-from .bridges import Bridge, has_own_masks, tell_weights
+from .bridges import Bridge, choose_name, tell_weights
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
-from .interface import name_for
 from .key_heads import NarrowedHeads, describe_narrowed
 from .layer import Layer, has_penalty, list_early_features, list_shared_parameters, shifts, takes_calls
 from .layer_input import AttentionCall
@@ -101,7 +100,7 @@ def put(body: PreTrainedModel, line: Line, seed: int) -> None:
     else:
         copy_configs(body)
     record = InstallationRecord(body)
-    called_as = name_for(line, has_own_masks(body))
+    called_as = choose_name(line, body)
     _apply_plan(plan, line, seed, body, record, called_as)
     record.positions.append(RemovedPositions(choose_scheme(line), body))
     if refuses_cache(line):

@@ -11,7 +11,6 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
 from attnlab.errors import InstallError
-from attnlab.mechanisms import Line
 
 from .compat import records_attentions
 from .masks import make_mask, make_mask_with_positions, read_mask
@@ -39,14 +38,6 @@ def register() -> None:
     for name, mask_function in ((NAME, make_mask), (NAME_WITH_POSITIONS, make_mask_with_positions)):
         AttentionInterface.register(name, attention)
         AttentionMaskInterface.register(name, mask_function)
-
-
-def name_for(line: Line, has_own_masks: bool) -> str:
-    """Return the name under which transformers calls a mechanism: one for all layers of a model.
-
-    has_own_masks: whether the model changes its masks, which then carry no positions.
-    """
-    return NAME_WITH_POSITIONS if line.find_stages_needing("positions") and not has_own_masks else NAME
 
 
 def attention(

@@ -270,9 +270,9 @@ class Layer(nn.Module):
         positions = rule.locate(q.shape[2], k.shape[2], q.device)
         if positions is None:
             raise InstallError(
-                f"'{stages[0]}' asks for positions, and '{self.attention_name}' was given a custom mask over "
-                f"{k.shape[2]} keys for {q.shape[2]} queries, which does not determine them; leave the mask to "
-                "the model (a padding mask [batch, length], or none)"
+                f"'{stages[0]}' asks for positions, and '{self.attention_name}' was given a mask over {k.shape[2]} "
+                f"keys for {q.shape[2]} queries, which does not determine them: give the model a padding mask "
+                "[batch, length] or none, and MPT and Falcon, which change their masks, no static cache"
             )
         if self.prefix_keys is None:
             return positions

@@ -16,7 +16,7 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import Line
 
 from .body import list_configs
-from .bridges import has_own_masks
+from .bridges import choose_name
 from .compat import (
     allow_falcon,
     allow_output_attentions,
@@ -27,7 +27,7 @@ from .compat import (
 )
 from .inspection import RECORD, attention_layers
 from .installation import put
-from .interface import NAME, NAME_WITH_POSITIONS, name_for, register
+from .interface import NAME, NAME_WITH_POSITIONS, register
 from .loading import FOR_TRANSFORMERS, check_line, parse_saved_line, read_config, set_state
 from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_plain_files, list_weight_files, save_instead
 
@@ -114,7 +114,7 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
 def _check_request(model: PreTrainedModel, mechanism: Line, folder: Path) -> None:
     """Refuse another attention than the mechanism's, if the config was read from the folder."""
     asked = get_attention_name(model.config)
-    if hasattr(model.config, "attnlab") and asked != name_for(mechanism, has_own_masks(model)):
+    if hasattr(model.config, "attnlab") and asked != choose_name(mechanism, model):
         raise InstallError(
             f"'{folder}' holds '{mechanism}', and attn_implementation={asked!r} would not compute it; leave "
             "attn_implementation out, and call attnlab.uninstall(model) for the attention of transformers"

@@ -46,7 +46,7 @@ def prefix_consistency(subject: ModelSubject) -> Finding | None:
     parts = [FindingPart(name, peak(output - whole), bound) for name, output in outputs.items()]
     ways = {
         1: "alone (it keeps no cache of keys and values to compare with)",
-        3: "alone, from the cache, and from the cache by chunks",
+        3: "alone, from the cache, and from the cache by chunks (a static cache it does not take)",
     }.get(len(parts), "alone, from the cache, from the cache by chunks, and from a static cache")
     return judge_parts(
         NAME, parts,
