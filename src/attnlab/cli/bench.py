@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from attnlab.cli.options import AsJson, Causal, FigureFile, Mechanisms, Plugins
+from attnlab.cli.options import AsJson, Batch, Causal, FigureFile, HeadDim, Heads, Mechanisms, Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
@@ -33,9 +33,9 @@ def bench(
     lines: Mechanisms,
     causal: Causal = True,
     lengths: Annotated[str, typer.Option(help="The lengths, separated by commas.")] = "256,512,1024,2048",
-    batch: Annotated[int, typer.Option(min=1, help="The number of sequences.")] = 1,
-    heads: Annotated[int, typer.Option(min=1, help="The number of heads.")] = 4,
-    head_dim: Annotated[int, typer.Option(min=1, help="The width of a head.")] = 64,
+    batch: Batch = 1,
+    heads: Heads = 4,
+    head_dim: HeadDim = 64,
     dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="The dtype.")] = "fp32",
     kernel: Annotated[str, typer.Option(help="The name of a kernel; auto takes the fastest.")] = "auto",
     as_json: AsJson = False,
