@@ -105,6 +105,7 @@ def extract(
 
     basis_a, basis_b [d r]: their columns span the subspaces of v_a and v_b, and are orthonormalised if necessary.
     Without basis_b, v_b is in the orthogonal complement of A.
+    For the mean of n > 2 values give the columns of all others side by side as basis_b; n/2 times the matrix applies.
     value_a, value_b [d]: the values to apply it to; by default unit vectors, with v_b of the largest error.
     """
     a, is_orthonormal = _read_basis("basis_a", basis_a)
