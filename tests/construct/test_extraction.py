@@ -124,3 +124,10 @@ def test_one_value_of_several_is_recovered_by_a_multiple_of_the_matrix(num: int)
     torch.testing.assert_close(num / 2 * found.oblique @ mean, values[0])
     left = found.basis @ found.basis.T @ sum(values[1:], torch.zeros(16, dtype=torch.float64))
     torch.testing.assert_close(num / 2 * found.matrix @ mean, values[0] + left)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_error_of_rounding_is_printed_as_0(seed: int) -> None:
+    columns = orthonormal(12, 12, seed)
+    found = extract(columns[:, :3], columns[:, 3:9])
+    assert str(found).endswith(("error 0 (to rounding).", "error 0."))
