@@ -12,7 +12,7 @@ import pytest
 
 import attnlab
 from attnlab.errors import RequestError
-from attnlab.inputs import MAX_DEPTH, check_regular, expand_path, is_whole_number, parse_json
+from attnlab.inputs import MAX_DEPTH, check_regular, expand_path, is_whole_number, parse_json, suggest_file
 
 SOURCE = Path(attnlab.__file__).parent
 
@@ -21,6 +21,29 @@ SOURCE = Path(attnlab.__file__).parent
 def test_a_path_that_cannot_be_looked_up_is_refused(path: str) -> None:
     with pytest.raises(RequestError):
         expand_path(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("trian.txt", ", did you mean 'train.txt'?"),
+        ("Train.csv", ", did you mean 'train.txt'?"),
+        ("wiki.jsonl", ", did you mean 'wiki.jsonl.gz'?"),
+        ("nowhere.txt", "; {folder} holds a.txt, one.txt, train.txt and 1 more"),
+        ("b.txt", "; {folder} holds a.txt, one.txt, train.txt and 1 more"),
+        ("test.txt", "; {folder} holds a.txt, one.txt, train.txt and 1 more"),
+        ("missing/train.txt", "; there is no folder {folder}/missing either"),
+    ],
+)
+def test_only_a_similar_file_is_suggested(tmp_path: Path, name: str, hint: str) -> None:
+    for file in ("train.txt", "one.txt", "a.txt", "wiki.jsonl.gz", ".hidden"):
+        (tmp_path / file).touch()
+    assert suggest_file(tmp_path / name) == hint.format(folder=tmp_path)
+
+
+def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert suggest_file(Path("a.txt")) == "; the current folder is empty"
 
 
 def test_a_folder_without_permission_and_a_loop_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

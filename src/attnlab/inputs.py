@@ -1,5 +1,6 @@
 """Paths and JSON as users give them: expanded, checked and parsed within limits, with one error for each problem."""
 
+import difflib
 import json
 import os
 import re
@@ -13,6 +14,10 @@ MAX_DEPTH = 100
 """Levels of lists and objects in JSON; deeper values would exhaust the stack of whoever walks them."""
 MAX_DIGITS = 400
 """Digits of a whole number in JSON; a float has at most 309 before its point."""
+MIN_LIKENESS = 0.8
+"""Of the names of two files without their endings, so that one may be meant for the other."""
+MAX_NAMES = 3
+"""Files of a folder that an error names."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
@@ -32,6 +37,27 @@ def expand_path(path: str | os.PathLike[str]) -> Path:
         shown = f"{str(path)[:60]}…" if len(str(path)) > 200 else path
         raise RequestError(f"cannot look up '{shown}': {error.strerror}; give another path") from error
     return expanded
+
+
+def suggest_file(path: Path) -> str:
+    """Return how the sentence about a missing file goes on: a file that is close by name, or what the folder holds."""
+    folder = "the current folder" if path.parent == Path() else str(path.parent)
+    try:
+        names = sorted(other.name for other in path.parent.iterdir() if not other.name.startswith("."))
+    except OSError:
+        return f"; there is no folder {path.parent} either" if not path.parent.is_dir() else ""
+    stem = _get_stem(path.name)
+    ratios = {name: difflib.SequenceMatcher(None, stem, _get_stem(name)).ratio() for name in names}
+    # Endings are left out, since .txt in common makes no names alike.
+    best = max(names, key=lambda name: (ratios[name], Path(name).suffix == path.suffix), default="")
+    if best and ratios[best] >= MIN_LIKENESS:
+        return f", did you mean '{best}'?"
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"; {folder} holds {', '.join(names[:MAX_NAMES])}{more}" if names else f"; {folder} is empty"
+
+
+def _get_stem(name: str) -> str:
+    return (name.partition(".")[0] or name).lower()
 
 
 def check_regular(path: Path) -> None:

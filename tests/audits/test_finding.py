@@ -9,7 +9,7 @@ from torch import Tensor
 
 import attnlab
 from attnlab.audits import FindingPart
-from attnlab.audits.finding import find_worst
+from attnlab.audits.finding import find_worst, show_figure
 from attnlab.errors import RequestError
 from attnlab.kernels import blockwise
 from attnlab.kernels.call import Call
@@ -56,3 +56,11 @@ def test_what_is_not_a_number_is_never_the_smaller(monkeypatch: pytest.MonkeyPat
     finding = attnlab.audit("dot | relu(divide=n)", checks=[check]).findings[check]
     assert not finding.passed
     assert "blockwise" in finding.where
+
+
+def test_a_figure_of_rounding_within_its_bound_is_shown_as_0() -> None:
+    assert show_figure(FindingPart("a", 5.55e-17, 1e-13)) == "0 (to rounding)"
+    assert show_figure(FindingPart("a", 0.0, 0.0)) == "0"
+    assert show_figure(FindingPart("a", 5.55e-17, 0.0)) == "5.55e−17"  # exactly 0 was needed
+    assert show_figure(FindingPart("a", 5.55e-17)) == "5.55e−17"
+    assert show_figure(FindingPart("a", 1e-14, 1e-13)) == "1e−14"

@@ -1,6 +1,7 @@
 """`attnlab bench` measures what it is asked for, says which kernel and why, and refuses at once."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,33 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "measure", lambda steps, budget: measure.measure(steps, 0))
 
 
-def test_every_mechanism_has_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_mechanisms_share_a_table_with_ratios(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "dot | relu", "cosine-linear", *SMALL]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (header,) = [number for number, line in enumerate(lines) if line.startswith("length ")]
+    assert lines[header].split("  ")[0:1] == ["length"]
+    assert "mechanism" in lines[header]
+    assert lines[header].endswith("time ÷ first")
+    rows = [re.split(r"\s{2,}", line) for line in lines[header + 1 : header + 5]]
+    assert [row[:2] for row in rows] == [[n, name] for n in ("8", "16") for name in ("dot | relu", "cosine-linear")]
+    assert [row[-1] for row in rows if row[1] == "dot | relu"] == ["1.00", "1.00"]
+    assert lines[-1] == "time ÷ first: time divided by that of 'dot | relu' at the same length"
+    assert main(["bench", "dot | relu", "cosine-linear", "--json", *SMALL]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    first = {result["length"]: result["own"]["seconds"] for result in results if result["asked"] == "dot | relu"}
+    for result in results:
+        assert result["time_to_first"] == pytest.approx(result["own"]["seconds"] / first[result["length"]])
+        assert result["time_to_sdpa"] == pytest.approx(result["own"]["seconds"] / result["sdpa"]["seconds"])
+
+
+def test_one_mechanism_has_no_ratio_to_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "dot | relu", *SMALL]) == 0
+    out = capsys.readouterr().out
+    assert "time ÷ SDPA" in out
+    assert "÷ first" not in out
+
+
+def test_every_mechanism_names_its_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "dot | relu", "cosine-linear", *SMALL]) == 0
     out = capsys.readouterr().out
     assert f"torch {torch.__version__}" in out

@@ -3,13 +3,16 @@
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from attnlab import construct
 from attnlab.cli import main
-from attnlab.cli.constructions import BLOCKS, LETTERS, format_weight, shade
+from attnlab.cli.constructions import BLOCKS, LETTERS, format_weight, print_construction, shade
 
 
 def test_more_weight_is_darker() -> None:
@@ -40,3 +43,19 @@ def test_many_keys_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "and 10 more keys, together: q = the key" in shown
     assert "… (30 numbers)" in shown
     assert main(["construct", "select-all", "--keys", str(path)]) == 0
+
+
+def test_numbers_of_rounding_are_printed_as_0(capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in range(10):
+        draw = torch.randn(6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        keys = torch.linalg.qr(draw).Q
+        between = torch.cat([keys, keys[:2].mean(0, keepdim=True)])
+        for result in (
+            construct.argmax(keys, 50 * keys[0]), construct.select(keys, 0), construct.place_key(keys, keys[0]),
+            construct.average(between, [0, 1]), construct.extract(keys[:, :2], keys[:, 2:4]),
+        ):  # fmt: skip
+            print_construction(result)
+            print(result.facts())
+    shown = capsys.readouterr().out
+    assert not re.search(r"e[-−]1[5-9]", shown)
+    assert "-0.000" not in shown

@@ -21,6 +21,20 @@ def test_json_names_kernel_and_refusals(capsys: pytest.CaptureFixture[str]) -> N
     assert "linear" in shown["refused"]
 
 
+def test_the_sizes_are_set_and_printed_with_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "dot | softmax"]) == 0
+    assert "(causal, batch 1, 4 heads of 64, length 512, float32)" in capsys.readouterr().out
+    options = ["--batch", "8", "--heads", "1", "--head-dim", "16", "--no-causal", "--length", "128"]
+    assert main(["explain", "dot | softmax", *options]) == 0
+    shown = capsys.readouterr().out
+    assert "(not causal, batch 8, 1 head of 16, length 128, float32)" in shown
+    assert str(attnlab.explain("dot | softmax", 128, batch=8, num_heads=1, head_dim=16)) == shown.rstrip()
+    assert main(["explain", "dot | softmax", *options, "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert (record["batch"], record["num_heads"], record["head_dim"]) == (8, 1, 16)
+    assert "1 query, 512 keys" in str(attnlab.explain("dot | softmax", 512, num_queries=1))
+
+
 def test_each_mechanism_of_a_line_by_layer_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "gemma-hybrid", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)

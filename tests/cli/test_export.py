@@ -124,7 +124,7 @@ def test_wrong_requests_are_one_message_and_leave_nothing(tmp_path: Path, capsys
     out = ["--out", str(tmp_path / "out")]
     for arguments, said in (
         ([str(tmp_path)], "--out DIR is missing"),
-        ([str(tmp_path), *out, "--checkpoint", "newest"], "'newest' is not one of 'last', 'best'"),
+        ([str(tmp_path), *out, "--checkpoint", "newest"], "--checkpoint takes last or best, not 'newest'"),
         ([str(tmp_path), "--out", str(tmp_path / "full")], "is a folder that is not empty"),
         ([str(tmp_path), "--out", str(tmp_path / "full" / "kept")], "is a file"),
         ([str(tmp_path / "nothing"), *out], "is not a folder"),

@@ -102,10 +102,10 @@ def test_wrong_requests_are_one_message(
     for arguments, said in (
         ([str(masked)], "holds a BertForMaskedLM, which does not predict the next token"),
         ([str(run), "--prompt", long], "a prompt of 61 tokens and --tokens 40 need 100 positions; this GPT2LMHead"),
-        ([str(run), "--checkpoint", "newest"], "'newest' is not one of 'last', 'best'"),
+        ([str(run), "--checkpoint", "newest"], "--checkpoint takes last or best, not 'newest'"),
         ([str(run), "--temperature", "-1"], "--temperature must be 0 or more, not -1"),
         ([str(run), "--temperature", "nan"], "--temperature must be 0 or more, not nan"),
-        ([str(run), "--top-k", "0"], "Invalid value for '--top-k': "),
+        ([str(run), "--top-k", "0"], "--top-k takes a number of at least 1, not '0'"),
         ([str(run), "--tokens", "0"], "--tokens"),
         ([str(run), "--arm", "dot"], "choose a run of a study"),
         ([str(tmp_path / "nothing")], "is not a folder"),

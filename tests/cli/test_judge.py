@@ -134,7 +134,7 @@ def test_primary_metrics_can_be_named(clean: str, capsys: pytest.CaptureFixture[
         (["TABLE", "--spread", "sem"], "--spread has no 'sem'"),
         (["TABLE", "--map", "amr=arm"], "--map has no part 'amr', did you mean 'arm'?"),
         (["TABLE", "--examples", "0"], "--examples must be 1 or more"),
-        (["TABLE", "--examples", "many"], "Invalid value for '--examples'"),
+        (["TABLE", "--examples", "many"], "--examples takes a whole number, not 'many'"),
         (["TABLE", "--smallest", "nan"], "--smallest must be a number above 0"),
         (["TABLE", "--smallest", "few"], "--smallest takes a number, or METRIC=NUMBER separated by commas, not 'few'"),
         (["TABLE", "--smallest", "f2=1"], "--smallest names 'f2', which is not a metric of this table, did you mean"),

@@ -35,6 +35,58 @@ def test_a_name_of_the_catalog_and_another_baseline_are_taken() -> None:
     assert design.arms["baseline"].mechanism == "cosine | softmax"
 
 
+TEXT = "".join(f"line {n} of a text with nine words in all\n" for n in range(50)).encode()
+LATIN = TEXT + b"caf\xe9\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "message"),
+    [
+        (
+            "folder",
+            {"folder/a.txt": TEXT},
+            "no file in folder belongs to the split 'train'; it has a.txt. Give one file",
+        ),
+        ("folder", {"folder/train.txt": TEXT}, "no file in folder belongs to the split 'dev'"),
+        ("folder", {"folder/a.pdf": TEXT}, "no file in folder can be read"),
+        ("folder", {"folder/train.txt": TEXT, "folder/dev.txt": b""}, "folder is empty: it has no rows"),
+        ("folder", {"folder/train.txt": TEXT, "folder/dev.txt": LATIN}, "dev.txt, line 51: byte 4 of the line is 0xe9"),
+        ("a.txt", {"a.txt": LATIN}, "a.txt, line 51: byte 4 of the line is 0xe9, which is not UTF-8"),
+        ("a.txt", {"a.txt": b""}, "a.txt is empty: it has no rows"),
+        ("a.txt", {}, "there is no a.txt"),
+        ("embedded:pydocs", {}, "no set is named 'embedded:pydocs'"),
+        ("embedded:mqar", {}, "has token ids and no text"),
+    ],
+)
+def test_a_text_that_a_run_refuses_is_refused_with_its_sentence(
+    text: str, files: dict[str, bytes], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, content in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(content)
+    assert main(["new", "cosine", "--text", text]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert not shown.out
+    assert not Path("study.toml").exists()
+    assert main(["new", "cosine", "--task", "text", "--out", "other.toml"]) == 0
+    written = Path("other.toml").read_text(encoding="utf-8").replace("embedded:pydoc?paragraphs=1", text)
+    Path("other.toml").write_text(written, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["run", "other.toml", "--dry-run", "--budget", "smoke", "--out", "out"]) == 2
+    # What the folder holds differs by the study file, which was not written.
+    sentence = shown.err.removeprefix("attnlab: ").partition("; the current folder")[0].rstrip(".;\n")
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_folder_with_splits_is_taken() -> None:
+    Path("folder").mkdir()
+    for split in ("train", "dev"):
+        Path(f"folder/{split}.txt").write_bytes(TEXT)
+    assert main(["new", "cosine", "--text", "folder"]) == 0
+    assert read_design("study.toml").data["text"].train == "folder"
+
+
 def test_a_text_of_one_s_own_is_the_only_task(capsys: pytest.CaptureFixture[str]) -> None:
     Path("my.txt").write_text("".join(f'"Line" {n} of a text with nine words in all.\n' for n in range(50)), "utf-8")
     options = ["--text", "my.txt", "--seeds", "6", "--smallest", "2.5", "--size", "small", "--plugin", "my.py"]

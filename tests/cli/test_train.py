@@ -99,7 +99,7 @@ def test_a_text_of_single_words_trains_a_language_model(tmp_path: Path) -> None:
 
 def test_a_folder_of_others_is_not_written_into(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "homework.doc").touch()
-    for verb in (["train", "recall", "--architecture", "gpt2", "--steps", "1"], ["run", "quickstart"]):
+    for verb in (["train", "mqar", "--architecture", "gpt2", "--steps", "1"], ["run", "quickstart"]):
         assert main([*verb, "--out", str(tmp_path)]) == 2
         assert "holds other files (homework.doc) and no " in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["homework.doc"]

@@ -111,3 +111,23 @@ def test_a_value_outside_its_subspace_is_refused() -> None:
         extract([[1.0], [0.0]], value_a=[0.0, 1.0])
     with pytest.raises(RequestError, match="value_b must lie"):
         extract([[1.0], [0.0]], [[0.0], [1.0]], value_b=[1.0, 0.0])
+
+
+@pytest.mark.parametrize("num", [3, 5])
+def test_one_value_of_several_is_recovered_by_a_multiple_of_the_matrix(num: int) -> None:
+    generator = torch.Generator().manual_seed(num)
+    bases = [torch.randn(16, 3, generator=generator, dtype=torch.float64) for _ in range(num)]
+    values = [basis @ torch.randn(3, generator=generator, dtype=torch.float64) for basis in bases]
+    found = extract(bases[0], torch.cat(bases[1:], dim=1))
+    mean = torch.stack(values).mean(0)
+    assert found.oblique is not None
+    torch.testing.assert_close(num / 2 * found.oblique @ mean, values[0])
+    left = found.basis @ found.basis.T @ sum(values[1:], torch.zeros(16, dtype=torch.float64))
+    torch.testing.assert_close(num / 2 * found.matrix @ mean, values[0] + left)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_error_of_rounding_is_printed_as_0(seed: int) -> None:
+    columns = orthonormal(12, 12, seed)
+    found = extract(columns[:, :3], columns[:, 3:9])
+    assert str(found).endswith(("error 0 (to rounding).", "error 0."))

@@ -29,3 +29,7 @@ def test_keys_are_named_while_they_are_few() -> None:
 
 def test_numbers_have_three_digits() -> None:
     assert [short(number) for number in (1.23456, -0.5, 1e-16)] == ["1.23", "−0.5", "1e−16"]
+
+
+def test_coefficients_of_rounding_are_left_out() -> None:
+    assert equation(torch.tensor([8.7e-17, 1.0, -1e-16], dtype=torch.float64)) == "k1"

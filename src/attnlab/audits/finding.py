@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
+from attnlab.kernels.rounding import show_residual
 from attnlab.notebook import Facts, Showable
 
 FindingKind = Literal[
@@ -70,7 +71,7 @@ class Finding(Showable):
 
     def facts(self) -> Facts:
         """Return the sentence, and the measured parts."""
-        rows = [("ok" if part.passed else "NO", part.name, show(part.figure), show(part.bound)) for part in self.parts]
+        rows = [("ok" if part.passed else "NO", part.name, show_figure(part), show(part.bound)) for part in self.parts]
         return Facts(
             f"{self.name}: {self.verdict}", self.sentence, ("", "measured", "figure", "bound"), rows, self.passed,
             [number for number, part in enumerate(self.parts) if not part.passed],
@@ -116,6 +117,14 @@ def show(figure: float | None) -> str:
     if figure is None:
         return "–"
     return "0" if figure == 0 else f"{figure:.3g}".replace("-", "−")
+
+
+def show_figure(finding: "Finding | FindingPart") -> str:
+    """Write the figure of a finding; one that is rounding, and within its bound, is 0."""
+    figure = finding.figure
+    if figure is None or finding.bound is None or not finding.passed:
+        return show(figure)
+    return show_residual(figure)
 
 
 class Findings(Mapping[str, Finding]):
@@ -203,7 +212,7 @@ class Audit(Showable):
     def facts(self) -> Facts:
         """Return a row for each finding."""
         rows = [
-            (finding.verdict, finding.name, show(finding.figure), show(finding.bound), finding.sentence)
+            (finding.verdict, finding.name, show_figure(finding), show(finding.bound), finding.sentence)
             for finding in self.findings.values()
         ]
         failed = f": {', '.join(finding.name for finding in self.failed)}" if self.failed else ""
@@ -221,7 +230,7 @@ class Audit(Showable):
     def __str__(self) -> str:
         lines = [f"{self.subject}, {self.ways}: {'passed' if self.passed else 'FAILED'}"]
         for finding in self.findings.values():
-            numbers = "" if finding.bound is None else f" ({show(finding.figure)}, bound {show(finding.bound)})"
+            numbers = "" if finding.bound is None else f" ({show_figure(finding)}, bound {show(finding.bound)})"
             lines.append(f"  {finding.verdict:8} {finding.name}{numbers}: {finding.sentence}")
             if not finding.passed and finding.where:
                 lines.append(f"           cause: {finding.where}")

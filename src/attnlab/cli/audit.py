@@ -108,13 +108,13 @@ def _audit_subject(subject: tuple[str, Any], causal: bool | None, checks: Sequen
 
 
 def _print_audit(audit: "Audit", details: bool) -> None:
-    from attnlab.audits.finding import show
+    from attnlab.audits.finding import show, show_figure
 
     print(f"{audit.subject}: {audit.ways}, {audit.seconds:.1f} s")
     width = max(len(name) for name in audit.findings) if audit.findings else 0
     for finding in audit.findings.values():
         bound = "" if finding.bound is None else f"  (at most {show(finding.bound)})"
-        print(f"\n{finding.verdict:8}  {finding.name.ljust(width)}  {show(finding.figure)}{bound}")
+        print(f"\n{finding.verdict:8}  {finding.name.ljust(width)}  {show_figure(finding)}{bound}")
         _print_sentence(finding)
         if details:
             _print_parts(finding)
@@ -128,10 +128,10 @@ def _print_sentence(finding: "Finding") -> None:
 
 
 def _print_parts(finding: "Finding") -> None:
-    from attnlab.audits.finding import show
+    from attnlab.audits.finding import show, show_figure
 
     rows = [
-        ("ok" if part.passed else "NO", show(part.figure), show(part.bound), part.name, part.note)
+        ("ok" if part.passed else "NO", show_figure(part), show(part.bound), part.name, part.note)
         for part in finding.parts
     ]
     if rows:
@@ -139,7 +139,7 @@ def _print_parts(finding: "Finding") -> None:
 
 
 def _print_audits(audits: Sequence["Audit"], details: bool) -> None:
-    from attnlab.audits.finding import show
+    from attnlab.audits.finding import show, show_figure
 
     names = list(dict.fromkeys(name for audit in audits for name in audit.findings))
     rows = [
@@ -153,7 +153,7 @@ def _print_audits(audits: Sequence["Audit"], details: bool) -> None:
     for audit in audits:
         for finding in audit.findings.values():
             if details or not finding.passed:
-                bound = "" if finding.bound is None else f", {show(finding.figure)} (at most {show(finding.bound)})"
+                bound = "" if finding.bound is None else f", {show_figure(finding)} (at most {show(finding.bound)})"
                 print(f"\n{_shorten_line(audit.subject)}: {finding.name} {finding.verdict}{bound}")
                 _print_sentence(finding)
     num_failed = sum(not audit.passed for audit in audits)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from attnlab.cli.options import AsJson, Causal, FigureFile, Mechanisms, Plugins
+from attnlab.cli.options import AsJson, Batch, Causal, FigureFile, HeadDim, Heads, Mechanisms, Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json, print_table
 from attnlab.errors import RequestError
@@ -33,9 +33,9 @@ def bench(
     lines: Mechanisms,
     causal: Causal = True,
     lengths: Annotated[str, typer.Option(help="The lengths, separated by commas.")] = "256,512,1024,2048",
-    batch: Annotated[int, typer.Option(min=1, help="The number of sequences.")] = 1,
-    heads: Annotated[int, typer.Option(min=1, help="The number of heads.")] = 4,
-    head_dim: Annotated[int, typer.Option(min=1, help="The width of a head.")] = 64,
+    batch: Batch = 1,
+    heads: Heads = 4,
+    head_dim: HeadDim = 64,
     dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="The dtype.")] = "fp32",
     kernel: Annotated[str, typer.Option(help="The name of a kernel; auto takes the fastest.")] = "auto",
     as_json: AsJson = False,
@@ -77,9 +77,11 @@ def bench(
                 print(f"measuring '{line}' at length {length}", file=sys.stderr)
             measured[line].append(compare(mechanism, length, setting, kernel))
         if not as_json:
-            _print_comparisons(line, measured[line])
+            _print_kernels(line, measured[line])
     if as_json:
         print_json(_make_record(machine, setting, name, measured))
+    else:
+        _print_comparisons(measured)
     if figure is not None:
         title = f"Forward and backward, {describe_setting(setting, name)}"
         subtitle = [str(machine), "thin grey lines: growth with the length, n, and with its square, n²"]
@@ -117,20 +119,43 @@ def _read_lengths(text: str) -> list[int]:
     return sorted({int(word) for word in words})
 
 
-def _print_comparisons(line: str, comparisons: Sequence["KernelComparison"]) -> None:
+def _print_kernels(line: str, comparisons: Sequence["KernelComparison"]) -> None:
     print(f"\n{line}")
     reasons = {row.choice.kernel: row.choice.reason for row in comparisons}
     for kernel, reason in reasons.items():
         lengths = [str(row.length) for row in comparisons if row.choice.kernel == kernel]
         where = f" at {', '.join(lengths)}" if len(reasons) > 1 else ""
         print(f"kernel {kernel}{where}: {reason}")
-    powers = _compute_growths(comparisons)
-    print_table(COLUMNS, [_make_row(row, power) for row, power in zip(comparisons, powers, strict=True)])
     for row in comparisons:
         if row.left_out:
             print(f"eager is omitted at length {row.length}: {row.left_out}")
-    if any(power is not None for power in powers):
-        print("growth: time grew with this power of the length since the row above")
+
+
+def _print_comparisons(measured: Mapping[str, Sequence["KernelComparison"]]) -> None:
+    """Print one table, by length and then by line, so that the lines of one length are below each other."""
+    from attnlab.kernels.measure import three_digits
+
+    rows: list[tuple[int, tuple[str, ...]]] = []
+    for line, comparisons in measured.items():
+        factors = _divide_by_first(measured, line)
+        for row, power, factor in zip(comparisons, _compute_growths(comparisons), factors, strict=True):
+            length, *costs = _make_row(row, power)
+            rows.append(
+                (row.length, (length, line, *costs, three_digits(factor)) if len(measured) > 1 else (length, *costs))
+            )
+    columns = (COLUMNS[0], "mechanism", *COLUMNS[1:], "time ÷ first") if len(measured) > 1 else COLUMNS
+    print()
+    print_table(columns, [row for _, row in sorted(rows, key=lambda row: row[0])])
+    if len(next(iter(measured.values()))) > 1:
+        print("growth: time grew with this power of the length since the length before")
+    if len(measured) > 1:
+        print(f"time ÷ first: time divided by that of '{next(iter(measured))}' at the same length")
+
+
+def _divide_by_first(measured: Mapping[str, Sequence["KernelComparison"]], line: str) -> list[float]:
+    """Return the time of a line divided by that of the first line, at each length."""
+    first = next(iter(measured.values()))
+    return [row.own.seconds / other.own.seconds for row, other in zip(measured[line], first, strict=True)]
 
 
 def _make_row(row: "KernelComparison", power: float | None) -> tuple[str, ...]:
@@ -178,10 +203,13 @@ def _make_record(
             "mechanism": str(row.choice.request.mechanism), "asked": line, "length": row.length,
             "kernel": row.choice.kernel, "reason": row.choice.reason, "refused": dict(row.choice.refused),
             "own": asdict(row.own), "sdpa": asdict(row.sdpa), "eager": asdict(row.eager) if row.eager else None,
-            "eager_left_out": row.left_out, "growth": power,
+            "eager_left_out": row.left_out, "growth": power, "time_to_sdpa": row.own.seconds / row.sdpa.seconds,
+            "time_to_first": factor,
         }
         for line, comparisons in measured.items()
-        for row, power in zip(comparisons, _compute_growths(comparisons), strict=True)
+        for row, power, factor in zip(
+            comparisons, _compute_growths(comparisons), _divide_by_first(measured, line), strict=True
+        )
     ]  # fmt: skip
     settings = {**asdict(setting), "dtype": dtype, "pass": "forward and backward"}
     return {"machine": asdict(machine), "setting": settings, "results": results}

@@ -47,7 +47,9 @@ def construct(
     head_dim: Annotated[int | None, typer.Option(help="The width of a head, for strength.")] = None,
     weight: Annotated[float | None, typer.Option(help="The weight of each of two keys, for strength.")] = None,
     basis: Annotated[str | None, typer.Option(metavar="FILE", help="Columns that span v_a's subspace.")] = None,
-    other: Annotated[str | None, typer.Option(metavar="FILE", help="Columns that span v_b's subspace.")] = None,
+    other: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Columns that span v_b's subspace, or those of all others.")
+    ] = None,
     figure: FigureFile = None,
     as_json: AsJson = False,
 ) -> int:

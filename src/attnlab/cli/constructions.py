@@ -110,7 +110,7 @@ def _print_extraction(result: Any) -> None:
     if len(result.matrix) <= MAX_NUMBERED:
         print("\nM = 2AAᵀ:")
         for row in result.matrix.tolist():
-            print("  ".join(f"{part:6.3f}" for part in row))
+            print("  ".join(f"{round(part, 3) + 0.0:6.3f}" for part in row))
 
 
 def _print_argmax(result: Any) -> None:
@@ -134,7 +134,7 @@ def _print_keys(result: Any, weights: Mapping[str, Any]) -> None:
     if result is not None and result.problem.keys.shape[1] <= 4:
         notes["at"] = [f"({', '.join(_format_numbers(row, 3))})" for row in result.problem.keys]
     if result is not None and result.query is not None:
-        notes["score"] = _format_numbers(result.problem.scores(result.query))
+        notes["score"] = _format_scores(result)
     count = len(next(iter(columns.values())))
     rows = [
         [f"k{i}", *(note[i] for note in notes.values()), *(format_weight(column[i]) for column in columns.values())]
@@ -159,7 +159,24 @@ def _print_output(result: Any) -> None:
 
 
 def _format_numbers(vector: Iterable[float], digits: int = 4) -> list[str]:
-    return [f"{float(part):.{digits}g}" for part in vector]
+    from attnlab.kernels.rounding import is_rounding
+
+    parts = [float(part) for part in vector]
+    largest = max(map(abs, parts), default=0.0)
+    return ["0" if is_rounding(part, largest) else f"{part:.{digits}g}" for part in parts]
+
+
+def _format_scores(result: Any) -> list[str]:
+    """Write the scores of the keys; one that is the rounding of its products is 0."""
+    from attnlab.kernels.rounding import is_rounding
+
+    keys, query = result.problem.keys, result.query
+    scores = result.problem.scores(query).tolist()
+    sizes = (result.problem.scale * keys.abs() @ query.abs()).tolist()
+    return [
+        "0" if is_rounding(score, size, keys.shape[1]) else f"{score:.4g}"
+        for score, size in zip(scores, sizes, strict=True)
+    ]
 
 
 def shade(share: float) -> str:
@@ -175,7 +192,7 @@ def format_weight(value: float, largest: float = 1.0) -> str:
     """Return a number with three decimals after its shade; a dash for NaN."""
     if math.isnan(value):
         return "   –"
-    return f"{shade(value / largest if largest else 0.0)} {value:.3f}"
+    return f"{shade(value / largest if largest else 0.0)} {round(value, 3) + 0.0:.3f}"
 
 
 def _can_print(text: str) -> bool:

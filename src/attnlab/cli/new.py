@@ -171,6 +171,7 @@ def _examine_text(text: str | None) -> tuple[str, str, int | None, list[str]]:
     from attnlab.data.sources.holdout import hold_out
 
     if text.startswith(("embedded:", "hf:")) or expand_path(text).is_dir():
+        _check_splits(text)
         return text, "its train split; the dev split is held out", None, PROMPTS
     parts = hold_out(text)
     num_characters, prompts = 0, list[str]()
@@ -181,6 +182,19 @@ def _examine_text(text: str | None) -> tuple[str, str, int | None, list[str]]:
             prompts.append(" ".join(words[:4])[:60])
     total = parts.num_train + parts.num_dev
     return text, f"{total:,} documents, of which the last {parts.num_dev:,} are held out", num_characters, prompts
+
+
+def _check_splits(text: str) -> None:
+    """Read both splits of a source, so that one that `attnlab run` refuses is refused now."""
+    from attnlab.data import open_source
+    from attnlab.training.job.build import choose_split
+
+    if text.startswith("hf:"):
+        print(f"{text} is not downloaded, and so not checked, before the study runs")
+        return
+    for split in ("train", "dev"):
+        for _ in open_source(text, split=choose_split(text, split)).documents():
+            pass
 
 
 def _explain_seeds(seeds: int) -> str:

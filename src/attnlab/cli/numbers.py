@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.inputs import check_regular, expand_path, is_whole_number, parse_json
+from attnlab.inputs import check_regular, expand_path, is_whole_number, parse_json, suggest_file
 
 ENDINGS = (".json", ".csv")
 
@@ -19,7 +19,8 @@ def read_file(option: str, path: str) -> Any:
     try:
         text = source.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise RequestError(f"{option} cannot read '{path}': {error.strerror}") from error
+        hint = suggest_file(source) if isinstance(error, FileNotFoundError) else ""
+        raise RequestError(f"{option} cannot read '{path}': {error.strerror}{hint}") from error
     except UnicodeDecodeError as error:
         raise RequestError(f"{option} cannot read '{path}': it is not UTF-8 text") from error
     return _read_json(option, path, text) if source.suffix.lower() == ".json" else _read_csv(option, path, text)

@@ -20,6 +20,9 @@ StudyFile = Annotated[str, typer.Argument(metavar="RECIPE|FILE", help="The name 
 StudyFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a study: attnlab run --out DIR.")]
 Mechanisms = Annotated[list[str], typer.Argument(metavar="MECHANISM…", help="Lines, or names of the catalog.")]
 Causal = Annotated[bool, typer.Option(help="Whether a query attends to no later key.")]
+Batch = Annotated[int, typer.Option(min=1, help="The number of sequences.")]
+Heads = Annotated[int, typer.Option(min=1, help="The number of heads.")]
+HeadDim = Annotated[int, typer.Option(min=1, help="The width of a head.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 
 

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Iterable
 
 from attnlab.errors import AttnlabError, RequestError
-from attnlab.inputs import expand_path
+from attnlab.inputs import expand_path, suggest_file
 
 
 def load_plugins(paths: Iterable[str] | None) -> None:
@@ -16,8 +16,10 @@ def load_plugins(paths: Iterable[str] | None) -> None:
 
 def load_plugin(path: str) -> None:
     """Run a Python file for the stages it registers."""
-    if not expand_path(path).is_file():
-        raise RequestError(f"--plugin needs a Python file; there is none at '{path}'")
+    file = expand_path(path)
+    if not file.is_file():
+        hint = "" if file.exists() else suggest_file(file)
+        raise RequestError(f"--plugin needs a Python file; there is none at '{path}'{hint}")
     try:
         runpy.run_path(path, run_name="attnlab_plugin")
     except AttnlabError as error:

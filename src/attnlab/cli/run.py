@@ -54,6 +54,7 @@ def run(
     )  # fmt: skip
     out = out or study.default_folder
     if dry_run:
+        study.check_folder(out)
         from attnlab.studies.cost.estimate import estimate_cost
 
         method: Any = "counted" if no_calibration else "measured"

@@ -25,19 +25,19 @@ def score(
     as_json: AsJson = False,
 ) -> int:
     """Score predictions as the official script of their task does."""
+    from attnlab.tasks import Classification, load
+    from attnlab.tasks.scoring import Rules, score_labels, score_squad
+
+    name = _read_task_name(what, task)
+    loaded = load(name)
     for option, value in (("--data", data), ("--predictions", predictions)):
         if not value:
             raise RequestError(
                 f"{option} FILE is missing; for example: attnlab score squad --data dev.json --predictions pred.json"
             )
-    from attnlab.tasks import Classification, load
-    from attnlab.tasks.scoring import Rules, score_labels, score_squad
-
-    name = _read_task_name(what, task)
     if name in ("squad", "squad_v2"):
         scores = score_squad(data, predictions, Rules(name == "squad_v2", na_probs, na_threshold, strict))
     else:
-        loaded = load(name)
         if not isinstance(loaded, Classification):
             raise RequestError(f"cannot score files of '{name}'; squad, squad_v2, boolq and GLUE's tasks can be scored")
         scores = score_labels(loaded, data, predictions)

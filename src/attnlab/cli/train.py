@@ -54,7 +54,11 @@ def train(
 ) -> int:
     """Train one model on one task; the same command resumes a run that was stopped."""
     if not out:
-        raise RequestError("--out DIR is missing: the folder that the run keeps its checkpoints and metrics in")
+        _check_task(task)
+        raise RequestError(
+            "--out DIR is missing: the folder that the run keeps its checkpoints and metrics in. For example: attnlab "
+            "train clm --architecture gpt2 --data embedded:pydoc --tokenizer wordpiece:4000 --out run"
+        )
     load_plugins(plugin)
     from attnlab.training import Display, build, read_result
     from attnlab.training import train as train_job
@@ -100,10 +104,19 @@ def train(
     return {"diverged": 1, "interrupted": INTERRUPTED}.get(result.status, 0)
 
 
+def _check_task(task: str) -> None:
+    """Refuse a misspelt task before anything that is missing."""
+    from attnlab.tasks import load
+
+    if task:
+        load(task)
+
+
 def describe_run(task: str, settings: dict[str, Any], extent: dict[str, Any], segments: list[str]) -> "RunSpec":
     """Return the run that the options describe. extent: steps, epochs and batch of every segment."""
     from attnlab.training.spec import LANGUAGE
 
+    _check_task(task)
     if settings.get("start.architecture") is None and settings.get("start.checkpoint") is None:
         raise RequestError("a model is missing; give --architecture TYPE for a new one (bert, gpt2 …), or --start PATH")
     texts = [split_assignments(text.split(","), "--segment") for text in segments] or [{}]

@@ -39,6 +39,7 @@ from attnlab.cli import (
     train,
     watch,
 )
+from attnlab.cli.usage import explain_usage
 from attnlab.cli.wrapping import wrap_terminals
 from attnlab.errors import AttnlabError, AttnlabWarning
 from attnlab.visible import make_visible, print_visibly
@@ -84,6 +85,7 @@ EXAMPLES: Mapping[str, str] = {
     "judge": "attnlab judge results.csv",
     "new": 'attnlab new "cosine | relu(divide=n)"',
     "plan": "attnlab plan study.toml --pilot pilot",
+    "register": "attnlab register study.toml",
     "report": "attnlab report study --open",
     "run": "attnlab run study.toml --out study --workers 2",
     "watch": "attnlab watch study --open",
@@ -113,7 +115,7 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
             is_unknown = "unknown stage" in str(error) and "--plugin" not in (*arguments, *str(error).split())
             return _refuse(f"{error}\n(a stage of your own comes with --plugin FILE.py)" if is_unknown else str(error))
         except typer.TyperException as error:
-            return _refuse(f"{error.format_message()}\n{_help_hint(error)}", error.exit_code)
+            return _refuse(f"{explain_usage(error)}\n{_help_hint(error)}", error.exit_code)
         except (KeyboardInterrupt, typer.Abort):
             status = INTERRUPTED
         except (BrokenPipeError, SystemExit):
@@ -194,7 +196,7 @@ def _describe(
 
 def _help_hint(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
-    is_missing = context is not None and "Missing argument" in error.format_message()
+    is_missing = context is not None and error.format_message().startswith("Missing")
     example = EXAMPLES.get(context.info_name or "") if context is not None and is_missing else None
     shown = f"For example: {example}\n" if example else ""
     return f"{shown}`{context.command_path if context else 'attnlab'} --help` lists the options."

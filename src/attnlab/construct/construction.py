@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from attnlab.charts import Spec, svg
+from attnlab.kernels.rounding import is_rounding, show_residual
 from attnlab.notebook import Facts, Showable
 
 from .words import short
@@ -20,7 +21,7 @@ class Construction(Showable):
     def facts(self) -> Facts:
         """Return the sentence, the query if it is a single one, and the error."""
         query, error = getattr(self, "query", None), float(getattr(self, "error", 0.0))
-        rows = [("error", short(error))] if error == error else []
+        rows = [("error", show_residual(error))] if error == error else []
         if isinstance(query, Tensor) and query.dim() == 1:
             rows.insert(0, ("query", write_vector(query)))
         return Facts("", str(self), rows=rows, is_good=getattr(self, "feasible", None))
@@ -32,6 +33,7 @@ class Construction(Showable):
 
 def write_vector(vector: Tensor) -> str:
     """Write the first numbers of a vector."""
-    numbers = [short(number) for number in vector[:MAX_NUMBERS].tolist()]
+    largest = float(vector.abs().max()) if len(vector) else 0.0
+    numbers = ["0" if is_rounding(number, largest) else short(number) for number in vector[:MAX_NUMBERS].tolist()]
     more = f", … ({len(vector)} numbers)" if len(vector) > MAX_NUMBERS else ""
     return f"({', '.join(numbers)}{more})"

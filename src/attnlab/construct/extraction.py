@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attnlab.charts import Spec
 from attnlab.errors import RequestError, ShapeError
+from attnlab.kernels.rounding import show_residual
 
 from . import pictures
 from .construction import Construction
@@ -88,7 +89,7 @@ class Extraction(Construction):
         if self.largest_error <= EXACT:
             return (
                 "Twice the projection on A recovers v_a from (v_a + v_b)/2, since the subspaces are orthogonal: "
-                f"error {short(self.error)}."
+                f"error {show_residual(self.error, float(self._values.norm()), len(self.basis))}."
             )
         shared = "The subspaces share a direction, so no matrix recovers v_a."
         remedy = shared if self.oblique is None else "Projecting along B instead is exact."
@@ -105,6 +106,7 @@ def extract(
 
     basis_a, basis_b [d r]: their columns span the subspaces of v_a and v_b, and are orthonormalised if necessary.
     Without basis_b, v_b is in the orthogonal complement of A.
+    For the mean of n > 2 values give the columns of all others side by side as basis_b; n/2 times the matrix applies.
     value_a, value_b [d]: the values to apply it to; by default unit vectors, with v_b of the largest error.
     """
     a, is_orthonormal = _read_basis("basis_a", basis_a)

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from attnlab.charts import Spec
+from attnlab.kernels.rounding import show_residual
 
 from . import pictures
 from .construction import Construction
@@ -81,16 +82,21 @@ class Focus(Construction):
         if self.feasible is None:
             return (
                 f"float64 cannot tell whether a query {verb} {names}: a margin, if there is one, is below the rounding "
-                f"of the scores (best found {short(self.margin)}, nearest combination {short(self.residual)} away)."
+                f"of the scores; the best found is {self._show_distance(self.margin)}, and the nearest combination is "
+                f"{self._show_distance(self.residual)} away."
             )
         if self.feasible:
             if self.strength == 0:
-                return f"q = 0 {verb} {names}: every key has the same weight, error {short(self.error)}."
+                return f"q = 0 {verb} {names}: every key has the same weight, error {show_residual(self.error)}."
             return (
-                f"A query of strength {short(self.strength)} {verb} {names} with error {short(self.error)}; "
+                f"A query of strength {short(self.strength)} {verb} {names} with error {show_residual(self.error)}; "
                 f"at strength 1 its margin is {short(self.margin)}, the largest there is."
             )
         return self._explain_refusal(names, verb)
+
+    def _show_distance(self, distance: float) -> str:
+        size = float(self.problem.keys.norm(dim=-1).max())
+        return show_residual(distance, size, self.problem.keys.shape[1])
 
     def _explain_refusal(self, names: str, verb: str) -> str:
         assert self.combination is not None
@@ -102,10 +108,10 @@ class Focus(Construction):
                 f"scores at least as much. {name_key(self.subset[0])} never gets more than {short(1 - self.error)}."
             )
         may_be_uneven = self.error <= self.problem.tolerance
-        left = f" An uneven one of error {short(self.error)} or more is not excluded." if may_be_uneven else ""
+        left = f" An uneven one of error {show_residual(self.error)} or more is not excluded." if may_be_uneven else ""
         return (
             f"No query {verb} {names} above all others: {sides}, so a query that scores {names} alike scores another "
-            f"key at least as much. Every query has an error of {short(self.error)} or more.{left}"
+            f"key at least as much. Every query has an error of {show_residual(self.error)} or more.{left}"
         )
 
 

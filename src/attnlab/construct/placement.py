@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attnlab.charts import Spec
 from attnlab.errors import RequestError, closest
+from attnlab.kernels.rounding import show_residual
 
 from . import pictures
 from .construction import Construction
@@ -66,26 +67,27 @@ class Placement(Construction):
 
     def __str__(self) -> str:
         length, names = short(float(self.key.norm())), name_keys(self.subset)
+        error = show_residual(self.error)
         if self.goal == "average":
             if self.feasible:
-                return f"A key of norm {length} makes the query average {names} with error {short(self.error)}."
+                return f"A key of norm {length} makes the query average {names} with error {error}."
             why = (
                 "a query of 0 weighs every key alike, whatever the keys are"
                 if not self.query.any()
                 else "the query weighs the keys that are there unevenly, or others too much"
             )
-            return f"No key makes the query average {names}: the best has error {short(self.error)}, since {why}."
+            return f"No key makes the query average {names}: the best has error {error}, since {why}."
         if self.feasible:
-            return f"A key of norm {length} along the query is returned with error {short(self.error)}."
+            return f"A key of norm {length} along the query is returned with error {error}."
         if not self.query.any():
-            return f"No key is returned: a query of 0 weighs every key alike, error {short(self.error)}."
+            return f"No key is returned: a query of 0 weighs every key alike, error {error}."
         stronger = (
             f"the query must have norm {short(self.strength)}, not {short(float(self.query.norm()))}"
             if math.isfinite(self.strength)
             else "no stronger query helps, since another key scores as much"
         )
         return (
-            f"No key of norm {length} is returned: the best one, along the query, has error {short(self.error)}. "
+            f"No key of norm {length} is returned: the best one, along the query, has error {error}. "
             f"At this norm {stronger}; at this query the key must have norm {short(self.least_norm)}."
         )
 

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from attnlab.charts import Spec, heatmap
+from attnlab.kernels.rounding import show_residual
 
 from .construction import Construction
 from .focus import Focus, find_focus
 from .problem import TOLERANCE, ConstructionProblem, Numbers, read_problem
-from .words import name_key, name_keys, short
+from .words import name_key, name_keys
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,9 +51,8 @@ class Selections(Construction):
 
     def __str__(self) -> str:
         if self.feasible:
-            return (
-                f"Each of {len(self.each)} keys is selected by a query of its own, error {short(self.error)} at most."
-            )
+            error = show_residual(self.error)
+            return f"Each of {len(self.each)} keys is selected by a query of its own, error {error} at most."
         if self.feasible is None:
             return "float64 cannot tell for every key whether a query selects it."
         lying = "it lies" if len(self.impossible) == 1 else "each lies"

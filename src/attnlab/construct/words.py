@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from attnlab.kernels.rounding import is_rounding
+
 MAX_TERMS = 5
 
 
@@ -27,7 +29,12 @@ def name_keys(indices: Sequence[int]) -> str:
 
 def equation(coefficients: Tensor) -> str:
     """Write a weighted sum of keys, only the largest weights if there are many: 0.5·k0 + 0.5·k1."""
-    terms = {index: weight for index, weight in enumerate(coefficients.tolist()) if weight != 0}
+    largest_weight = coefficients.abs().max().item() if len(coefficients) else 0.0
+    terms = {
+        index: weight
+        for index, weight in enumerate(coefficients.tolist())
+        if weight != 0 and not is_rounding(weight, largest_weight)
+    }
     largest = sorted(sorted(terms, key=lambda index: -abs(terms[index]))[:MAX_TERMS])
     text = ""
     for index in largest:

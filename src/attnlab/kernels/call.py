@@ -39,6 +39,17 @@ class Request:
     device: str = "cpu"
     has_gaps: bool = False
 
+    def describe(self) -> str:
+        """Name the sizes that a cost is of."""
+        causal = "causal" if self.causal else "not causal"
+        length = f"length {self.num_keys}"
+        if self.num_queries != self.num_keys:
+            queries = "1 query" if self.num_queries == 1 else f"{self.num_queries} queries"
+            length = f"{queries}, {self.num_keys} keys"
+        heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
+        dtype = str(self.dtype).removeprefix("torch.")
+        return f"{causal}, batch {self.batch}, {heads} of {self.head_dim}, {length}, {dtype}"
+
     @property
     def reach(self) -> int | None:
         """The number of keys from which on no query sees a key, or None if it is not known."""

@@ -98,12 +98,16 @@ class Explanation(Showable):
 
     def facts(self) -> Facts:
         """Return the chosen kernel, its cost, why others were refused, and notes."""
-        rows = [("cost", "", str(self.cost)), *(("refused", name, why) for name, why in self.refused.items())]
+        rows = [("cost", "", self._describe_cost()), *(("refused", name, why) for name, why in self.refused.items())]
         rows += [("note", "", note) for note in self.notes] + [("faster", "", advice) for advice in self.advice]
         return Facts(str(self.request.mechanism), f"kernel {self.kernel}: {self.reason}", rows=rows)
 
+    def _describe_cost(self) -> str:
+        return f"{self.cost} ({self.request.describe()})"
+
     def __str__(self) -> str:
-        lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}", f"  cost     {self.cost}"]
+        lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}"]
+        lines.append(f"  cost     {self._describe_cost()}")
         lines += [f"  refused  {name}: {why}" for name, why in self.refused.items()]
         lines += [f"  note     {note}" for note in self.notes]
         return "\n".join([*lines, *(f"  faster   {advice}" for advice in self.advice)])

@@ -215,11 +215,18 @@ class Study(Showable):
             ledger.note_fact("study", self.design.name)
             return register(ledger, self.design)
 
-    @contextmanager
-    def _open_ledger(self, out: str | Path) -> Iterator[tuple[Path, Ledger]]:
+    def check_folder(self, out: str | Path) -> Path:
+        """Return the path of the folder to run the study in; refuse one that it cannot run in."""
         folder = expand_path(out).resolve()
+        if folder.exists() and not folder.is_dir():
+            raise StudyError(f"{out} is a file, and a study needs a folder; give a new or empty one with --out DIR")
         refuse_network(folder / LEDGER)
         refuse_foreign_files(folder, (FILE, LEDGER, "runs"), "study")
+        return folder
+
+    @contextmanager
+    def _open_ledger(self, out: str | Path) -> Iterator[tuple[Path, Ledger]]:
+        folder = self.check_folder(out)
         with lock_folder(folder), closing(Ledger(folder / LEDGER)) as ledger:
             yield folder, ledger
 

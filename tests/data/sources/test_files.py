@@ -105,6 +105,10 @@ def test_bytes_that_are_not_utf8_name_their_line(tmp_path: Path, name: str) -> N
 
 def test_a_missing_file_names_the_closest(tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").touch()
+    with pytest.raises(
+        DataError, match=r"there is no .*other\.jsonl; .* holds .*; give the path of a file or a folder"
+    ):
+        open_source(tmp_path / "other.jsonl")
     with pytest.raises(DataError, match=r"there is no .*trian\.jsonl, did you mean 'train\.jsonl'\?"):
         open_source(tmp_path / "trian.jsonl")
     with pytest.raises(DataError, match="give the path of a file or a folder"):

@@ -10,8 +10,8 @@ from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attnlab.errors import DataError, closest
-from attnlab.inputs import check_regular
+from attnlab.errors import DataError
+from attnlab.inputs import check_regular, suggest_file
 
 OPENERS: Mapping[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open}
 """Functions that open a compressed file, by its ending."""
@@ -80,11 +80,11 @@ def open_bytes(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def refuse_to_open(path: Path, error: OSError) -> NoReturn:
-    """Raise an error for a file that does not open; for a missing one it names the closest file beside it."""
+    """Raise an error for a file that does not open; for a missing one it names a similar file beside it."""
     if isinstance(error, FileNotFoundError):
-        known = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        hint = closest(path.name, known) or "; give the path of a file or a folder, 'hf:NAME' or 'embedded:NAME'"
-        raise DataError(f"there is no {path}{hint}") from error
+        hint = suggest_file(path)
+        advice = "" if hint.endswith("?") else "; give the path of a file or a folder, 'hf:NAME' or 'embedded:NAME'"
+        raise DataError(f"there is no {path}{hint}{advice}") from error
     raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
 

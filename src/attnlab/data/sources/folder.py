@@ -74,7 +74,10 @@ def _find_files(folder: Path, split: str | None) -> list[Path]:
         usual = {name for names in SPLITS.values() for name in names}
         hint = "" if split in usual else closest(split or "", usual)
         names = ", ".join(path.name for path in readable[:8])
-        raise DataError(f"no file in {folder} belongs to the split '{split}'{hint or ';'} it has {names}")
+        raise DataError(
+            f"no file in {folder} belongs to the split '{split}'{hint or ';'} it has {names}. Give one file, such as "
+            f"{readable[0]}, or name files by their split, such as train.txt and dev.txt"
+        )
     endings = sorted({ending_of(path) for path in chosen})
     if len(endings) > 1:
         raise DataError(f"{folder} has files of several endings ({', '.join(endings)}); give one file")

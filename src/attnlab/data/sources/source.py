@@ -131,6 +131,8 @@ def open_source(
     elif text.startswith(HUB):
         from .hub import HubReader
 
+        if text == HUB:
+            raise DataError("'hf:' lacks the name of a dataset on the hub, such as hf:wikitext/wikitext-2-raw-v1")
         reader = HubReader(text.removeprefix(HUB), split)
     else:
         from .folder import FileReader

@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from attnlab.errors import StudyError
+from attnlab.errors import StudyError, closest
 
 from .addresses import Misfit, split_address
 from .design import CONFIG, Arm, Design, Phase
 
 Path = tuple[str, ...]
 DEEPEST = 30
+MAX_NAMES = 8
 
 
 def apply_settings(phase: Phase, arm: Arm) -> Phase:
@@ -88,7 +89,7 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
         has_path_keys = has_path_keys and isinstance(place, dict)
         key, rest = (".".join(steps), []) if has_path_keys else _match_steps(place, steps)
         if key is None:
-            raise StudyError(f"{origin}: '{where}' does not exist: there is no '{'.'.join([*walked, steps[0]])}'")
+            raise StudyError(f"{origin}: '{where}' does not exist: {_explain_missing(place, walked, steps[0])}")
         walked.append(str(key))
         if not rest:
             break
@@ -100,6 +101,16 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
         return [path for name, entry in value.items() for path in set_value(old, name, entry, origin, tuple(walked))]
     place[key] = value
     return [tuple(walked)]
+
+
+def _explain_missing(place: Any, walked: list[str], step: str) -> str:
+    """Say which step of a path leads nowhere, and which ones a list has."""
+    missing = f"there is no '{'.'.join([*walked, step])}'"
+    if not isinstance(place, list) or not place:
+        return missing
+    names = [str(entry.get("name", at)) if isinstance(entry, dict) else str(at) for at, entry in enumerate(place)]
+    hint = closest(step, names) or f"; '{'.'.join(walked)}' has {', '.join(names[:MAX_NAMES])}"
+    return f"{missing}{hint}"
 
 
 def _is_below(walked: list[str], first: str, *last: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import StudyError, closest
-from attnlab.inputs import check_regular, expand_path
+from attnlab.inputs import check_regular, expand_path, suggest_file
 
 from .design import Design
 from .mistakes import Lines, Origin, index_lines, validate_design
@@ -77,7 +77,8 @@ def _read_text(file: Path) -> str:
     except UnicodeDecodeError as error:
         raise StudyError(f"{file} is not text in UTF-8 (byte {error.start}); a study file is TOML") from error
     except OSError as error:
-        raise StudyError(f"cannot read the study file {file}: {error.strerror}") from error
+        hint = suggest_file(file) if isinstance(error, FileNotFoundError) else ""
+        raise StudyError(f"cannot read the study file {file}: {error.strerror}{hint}") from error
     except ValueError as error:  # a path that no file can have
         raise StudyError(f"cannot read the study file {str(file)!r}: {error}") from error
 

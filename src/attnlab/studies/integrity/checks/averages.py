@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
+from ..tables.average_columns import measure_excess
 from ..tables.metrics import count_decimals, higher_is_better
 from ..tables.table import ResultTable, StatedAverage, group_cells
 
@@ -38,20 +39,11 @@ def _list_choices(averages: Sequence[StatedAverage]) -> list[tuple[str, ...]]:
 
 
 def _count_matching_rows(averages: Sequence[StatedAverage], names: Sequence[str]) -> int:
-    return sum(_measure_excess(average, names) <= 1 for average in averages)
-
-
-def _measure_excess(average: StatedAverage, names: Sequence[str]) -> float:
-    """Return how far an average is from the mean of some columns, in units of what rounding explains."""
-    scores = [score for score in average.scores if score.name in names]
-    mean = statistics.fmean(score.value for score in scores)
-    rounding = 0.5 * 10.0 ** -count_decimals(average.text)
-    rounding += statistics.fmean(0.5 * 10.0 ** -count_decimals(score.text) for score in scores)
-    return abs(average.value - mean) / (1.01 * rounding + 1e-9 * max(1.0, abs(mean)))
+    return sum(measure_excess(average, names) <= 1 for average in averages)
 
 
 def _check(name: str, averages: Sequence[StatedAverage], names: Sequence[str]) -> Iterator[IntegrityFinding]:
-    excesses = {average.place: _measure_excess(average, names) for average in averages}
+    excesses = {average.place: measure_excess(average, names) for average in averages}
     wrong = [average for average in averages if excesses[average.place] > 1]
     num_agreeing = len(averages) - len(wrong)
     is_known = num_agreeing >= max(MIN_AGREEING, len(wrong))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from attnlab.errors import RequestError
 
+from .average_columns import list_group_averages
 from .column_names import SDS, is_aggregate
 from .figure import is_unreported, parse_figure, parse_number
 from .layout import TableLayout
@@ -52,7 +53,8 @@ def read_stated_summaries(layout: TableLayout, cells: Sequence[Cell]) -> Iterato
 def drop_averages(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], list[str]]:
     """Return the cells without a group such as `Average` beside other groups, and what is dropped, in words."""
     groups = list(dict.fromkeys(cell.group for cell in cells))
-    averages = [group for group in groups if any(is_aggregate(part) for part in group.split(", "))]
+    names = list_group_averages(cells)
+    averages = [group for group in groups if any(is_aggregate(part) or part in names for part in group.split(", "))]
     if not averages or len(groups) - len(averages) < 2:
         return tuple(cells), []
     words = [f"not compared, as a mean of other groups: {_list(list(map(repr, averages)))}"]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from .metrics import split_words
+from .metrics import remove_direction, split_words
 from .patterns import BASELINES, MEANS
 from .rows import TextTable
 
@@ -51,6 +51,11 @@ RUN_NAMES = frozenset({"name", "runname", "displayname", "runid", "id", "file", 
 SDS = ("std", "sd", "stdev", "stddev")
 ERRORS = ("stderr", "sem", "se")
 RANGES = ("min", "max", "median", "ci", "ci95", "lower", "upper", "var", "variance")
+OVER = frozenset({
+    "score", "scores", "over", "of", "on", "in", "the", "all", "across", "task", "tasks", "dataset", "datasets",
+    "benchmark", "benchmarks", "overall", "total", "macro", "micro", "weighted", "unweighted",
+})  # fmt: skip
+"""Words beside `Avg` that do not say what it is of, as in `Average score` and `avg over 8 tasks`."""
 OURS = frozenset({*BASELINES, "ours", "proposed"})
 
 
@@ -68,15 +73,27 @@ def find_columns_for(rows: TextTable, part: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def split_summary(name: str) -> tuple[list[str], list[str]]:
+    """Return the words for a mean in a name, and those that say of what: `GLUE` in `Avg. score (GLUE)`."""
+    words = split_words(remove_direction(name))
+    means = [word for word in words if word in MEANS]
+    return means, [word for word in words if word not in (*MEANS, *OVER) and not word.isdigit()]
+
+
 def is_aggregate(name: str) -> bool:
     """Tell whether a column holds means or spreads of other columns by its name, such as `Avg.` or `std`."""
-    words = split_words(name)
-    return bool(words) and all(word in (*MEANS, *SDS, *ERRORS) for word in words)
+    words = split_words(remove_direction(name))
+    means, subject = split_summary(name)
+    is_mean = bool(means) and not subject
+    return is_mean or (bool(words) and all(word in (*MEANS, *SDS, *ERRORS) for word in words))
 
 
-def drop_aggregates(names: Sequence[str]) -> list[str]:
-    """Return the names without means and spreads of others; a single score, or `mean` beside `max`, is not one."""
-    scores = [name for name in names if not is_aggregate(name)]
+def drop_aggregates(names: Sequence[str], averages: Sequence[str] = ()) -> list[str]:
+    """Return the names without means and spreads of others; a single score, or `mean` beside `max`, is not one.
+
+    averages: columns that are known to be means of others, whatever their names.
+    """
+    scores = [name for name in names if name not in averages and not is_aggregate(name)]
     return scores if len(scores) > 1 else list(names)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from attnlab.errors import RequestError, closest
 
 from .arm_column import choose_arm, find_arm, has_run_rows, list_repeated_texts, names_runs, put_repeated_first
+from .average_columns import find_averages
 from .column_names import (
     BUDGETS,
     ERRORS,
@@ -32,6 +33,7 @@ class ColumnRoles:
     """The column of each part, the columns with values, groups and budgets, and those that are not used.
 
     spreads: the column with the spread of each column of means. errors: columns of standard errors and ranges.
+    averages: columns that are means of others.
     """
 
     parts: Mapping[str, str]
@@ -41,6 +43,7 @@ class ColumnRoles:
     ignored: tuple[str, ...] = ()
     spreads: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    averages: tuple[str, ...] = ()
 
     @property
     def are_standard_errors(self) -> bool:
@@ -110,16 +113,21 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         left = [name for name in left if name != arm]
     groups = groups or [name for name in left if _is_group(rows, name) and name not in (*values, *rows.scores)]
     # In a table of predictions each row is an example, so other numbers are not scores of runs.
+    averages: list[str] = []
     if not values and "prediction" not in parts:
+        numeric = [name for name in left if name and name not in groups and rows.is_numeric(name)]
+        averages = find_averages(rows, numeric) if "columns" not in given else []
         scores = [name for name in rows.scores if name in left and rows.is_numeric(name)]
-        values = scores or _find_values(rows, [name for name in left if name not in groups], parts)
-        values = _drop_lone_spread(drop_aggregates(values))
+        values = scores or _find_values(rows, [name for name in left if name not in (*groups, *averages)], parts)
+        values = _drop_lone_spread(drop_aggregates(values, averages))
     spreads = {value: spread for value, spread in spreads.items() if value in values and rows.is_numeric(spread)}
     if not spreads and len(values) == 1:
         spreads = _find_unnamed_spread(rows, values[0], left)
     used = {*parts.values(), *budgets, *groups, *values, *spreads.values(), *errors}
     ignored = tuple(name for name in rows.header if name not in used)
-    return ColumnRoles(parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors))
+    return ColumnRoles(
+        parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors), tuple(averages)
+    )
 
 
 def _drop_lone_spread(names: Sequence[str]) -> list[str]:

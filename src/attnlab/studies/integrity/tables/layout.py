@@ -49,8 +49,8 @@ class TableLayout:
 
     @property
     def aggregates(self) -> list[str]:
-        """Columns that are means or spreads of others by their names, and not compared."""
-        return [name for name in self.roles.ignored if is_aggregate(name)]
+        """Columns that are means or spreads of others, and not compared."""
+        return [name for name in self.roles.ignored if is_aggregate(name) or name in self.roles.averages]
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ def _list_score_columns(rows: TextTable, roles: ColumnRoles, given: Mapping[str,
         return list(roles.values)
     taken = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *roles.spreads.values()}
     numeric = [name for name in rows.header if name and rows.is_numeric(name) and name not in taken]
-    names = drop_aggregates([name for name in numeric if not is_setting(name)])
+    names = drop_aggregates([name for name in numeric if not is_setting(name)], roles.averages)
     return names or numeric or [name for name in rows.header if name not in taken]
 
 

@@ -75,7 +75,12 @@ class TextTable:
 
 
 def make_table(
-    path: str, header: Sequence[str], rows: Sequence[tuple[int | str, Sequence[str]]], form: str = "", caption: str = ""
+    path: str,
+    header: Sequence[str],
+    rows: Sequence[tuple[int | str, Sequence[str]]],
+    form: str = "",
+    caption: str = "",
+    remarks: tuple[str, ...] = (),
 ) -> TextTable:
     """Make a table of a header and rows; refuse what is none. A row has its line's number, or its place in words."""
     _check_header(path, header)
@@ -88,7 +93,7 @@ def make_table(
     if (len(rows) + 1) * len(header) > MAX_CELLS:
         raise RequestError(f"'{path}' has more than {MAX_CELLS:,} cells; give the scores of runs, not of every example")
     named = tuple((line, dict(zip(header, row, strict=True))) for line, (_, row) in zip(lines, rows, strict=True))
-    table = TextTable(path, tuple(header), named, form, caption)
+    table = TextTable(path, tuple(header), named, form, caption, remarks=remarks)
     return _remove_marks(table) if table.is_for_readers else table
 
 
@@ -113,6 +118,11 @@ def _check_header(path: str, header: Sequence[str]) -> None:
             f"'{path}' has one column, '{''.join(header)}'; columns are separated by commas, semicolons or tabs"
         )
     twice = next((name for number, name in enumerate(header) if name in header[:number]), None)
+    if twice == "":
+        raise RequestError(
+            f"'{path}' has several columns without a name; give each a name. If its first row names groups of columns, "
+            "the second row must name the columns in each group"
+        )
     if twice is not None:
         raise RequestError(f"'{path}' has two columns named '{twice}'; give each its own name")
     if all(parse_number(name) is not None for name in header):

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from .average_columns import is_mean, list_averaged, list_group_averages, state_average
 from .column_names import is_aggregate
-from .figure import parse_figure
 from .layout import TableLayout
-from .metrics import split_words
-from .patterns import MEANS
 from .table import AveragedScore, Cell, StatedAverage, join_words
 
 
@@ -16,30 +14,23 @@ def read_stated_averages(layout: TableLayout, cells: Sequence[Cell]) -> Iterator
     yield from _read_groups(cells)
 
 
-def _is_average(name: str) -> bool:
-    return is_aggregate(name) and all(word in MEANS for word in split_words(name))
-
-
 def _read_columns(layout: TableLayout) -> Iterator[StatedAverage]:
-    names = [name for name in layout.aggregates if _is_average(name)]
+    names = [name for name in layout.aggregates if is_mean(name)]
     if not names or (layout.pattern is not None and not layout.pattern.are_tasks) or "metric" in layout.roles.parts:
         return
-    header = layout.rows.header
+    values = layout.roles.values
     for (arm, group, seed), line, row in layout.runs():
+        title = join_words(arm, group, f"seed {seed}" if seed else "")
         for name in names:
-            figure, scores = parse_figure(row[name]), []
-            for column in layout.roles.values:
-                score = parse_figure(row[column])
-                if score is not None:
-                    is_left = header.index(column) < header.index(name)
-                    scores.append(AveragedScore(column, score.text, score.value, is_left))
-            if figure is not None and len(scores) == len(layout.roles.values):
-                title = join_words(arm, group, f"seed {seed}" if seed else "")
-                yield StatedAverage(name, title, figure.text, figure.value, f"{line}, {name}", tuple(scores))
+            over = list_averaged(name, values) or values
+            average = state_average(name, line, row, over, layout.rows.header, title)
+            if average is not None:
+                yield average
 
 
 def _read_groups(cells: Sequence[Cell]) -> Iterator[StatedAverage]:
-    averages = [cell for cell in cells if any(map(_is_average, cell.group.split(", "))) and cell.value is not None]
+    names = list_group_averages(cells)
+    averages = [cell for cell in cells if {*cell.group.split(", ")} & names and cell.value is not None]
     by_run: dict[tuple[object, ...], list[Cell]] = {}
     for cell in cells if averages else ():
         by_run.setdefault((cell.arm, cell.metric, cell.seed, cell.step), []).append(cell)
@@ -47,9 +38,9 @@ def _read_groups(cells: Sequence[Cell]) -> Iterator[StatedAverage]:
         parts = average.group.split(", ")
         scores = []
         for cell in by_run[average.arm, average.metric, average.seed, average.step]:
-            names = cell.group.split(", ")
-            is_other = len(names) == len(parts) and not any(map(is_aggregate, names))
-            if is_other and all(name == part for name, part in zip(names, parts, strict=True) if not _is_average(part)):
+            others = cell.group.split(", ")
+            is_other = len(others) == len(parts) and not any(is_aggregate(other) or other in names for other in others)
+            if is_other and all(other == part for other, part in zip(others, parts, strict=True) if part not in names):
                 scores.append(cell)
         if all(cell.value is not None for cell in scores):
             over = tuple(AveragedScore(cell.group, cell.text, cell.number, True) for cell in scores)

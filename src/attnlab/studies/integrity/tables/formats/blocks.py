@@ -11,7 +11,7 @@ class TextBlock:
     """One table of a text: the line it begins at, the names of its columns, and its rows with their lines.
 
     caption: the text about this table; of a text with one table, all of it. unclear: cells that cannot be read, each
-    with its line and what is not known in it.
+    with its line and what is not known in it. has_two_rows: whether the first row is a second row of the header.
     """
 
     line: int
@@ -19,6 +19,7 @@ class TextBlock:
     rows: Rows
     caption: str = ""
     unclear: Sequence[tuple[int, str, str]] = ()
+    has_two_rows: bool = False
 
 
 def fill_first_column(rows: Rows) -> Rows:

@@ -6,6 +6,7 @@ import re
 from attnlab.errors import RequestError
 
 from ..rows import TextTable, make_table
+from .header_rows import read_header
 
 DELIMITERS = (",", ";", "\t")
 DECIMAL_COMMA = re.compile(r"([+\-−]?\d+),(\d+%?)")
@@ -31,4 +32,5 @@ def read_delimited(path: str, lines: list[str]) -> TextTable:
     (_, header), *rows = filled_rows
     if delimiter != ",":
         rows = [(number, [DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row]) for number, row in rows]
-    return make_table(path, header, rows)
+    joined = read_header(path, header, rows)
+    return make_table(path, joined.names, joined.rows, remarks=joined.remarks)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnlab.errors import RequestError
+from attnlab.inputs import suggest_file
 
 from ..metrics import split_words
 from ..rows import TextTable
@@ -48,7 +49,8 @@ def _read_text(path: str) -> str:
             raise RequestError(f"'{path}' has more than {MAX_BYTES // 1_000_000} MB; give the scores of runs")
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise RequestError(f"cannot read '{path}': {error.strerror or error}") from error
+        hint = suggest_file(Path(path)) if isinstance(error, FileNotFoundError) else ""
+        raise RequestError(f"cannot read '{path}': {error.strerror or error}{hint}") from error
     except (UnicodeDecodeError, ValueError) as error:
         raise RequestError(
             f"cannot read '{path}': it is not UTF-8 text. Tables are read from CSV, JSON, LaTeX and Markdown; of a PDF "

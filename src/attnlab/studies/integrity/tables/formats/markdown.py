@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..rows import MARKDOWN, TextTable, make_table
 from .blocks import TextBlock, fill_first_column
+from .header_rows import read_header
 
 RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 BETWEEN = re.compile(r"(?<!\\)\|")
@@ -48,13 +49,18 @@ def _find_blocks(lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
             if "|" not in line:
                 break
             rows.append((at, _split(line)))
-        block = TextBlock(number, header, fill_first_column([(at, _fit(row, len(header))) for at, row in rows]))
-        yield block, number + 1 + len(rows)
+        upper = _split(lines[number - 2]) if number > 1 and "|" in lines[number - 2] else []
+        has_two_rows = len(upper) == len(header) and not RULE.fullmatch(lines[number - 2])
+        body = [(at, _fit(row, len(header))) for at, row in rows]
+        if has_two_rows:
+            header, body = upper, [(number, header), *body]
+        yield TextBlock(number - has_two_rows, header, body, has_two_rows=has_two_rows), number + 1 + len(rows)
 
 
 def read_markdown(path: str, block: TextBlock) -> TextTable:
     """Read one Markdown table."""
-    return make_table(path, block.header, block.rows, MARKDOWN, block.caption)
+    joined = read_header(path, block.header, block.rows, block.has_two_rows)
+    return make_table(path, joined.names, fill_first_column(joined.rows), MARKDOWN, block.caption, joined.remarks)
 
 
 def _split(line: str) -> list[str]:
