@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import AutoModelForCausalLM, GPT2Config
 from transformers.activations import ACT2FN, GELUTanh
 
 from attnlab.training.loop.activations import fuse_activations
@@ -13,7 +13,7 @@ CONFIG = GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=2, n_head=
 
 def test_outputs_and_gradients_are_those_of_the_original() -> None:
     torch.manual_seed(0)
-    model = GPT2LMHeadModel(CONFIG).double().eval()
+    model = AutoModelForCausalLM.from_config(CONFIG).double().eval()
     tokens = torch.randint(0, 50, (3, 16))
 
     def measure() -> list[torch.Tensor]:
