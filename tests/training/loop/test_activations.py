@@ -1,5 +1,7 @@
 """Composed activations become torch's own: the same function, the same weights."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -13,7 +15,8 @@ CONFIG = GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=2, n_head=
 
 def test_outputs_and_gradients_are_those_of_the_original() -> None:
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(CONFIG).double().eval()
+    head: Any = AutoModelForCausalLM
+    model = head.from_config(CONFIG).double().eval()
     tokens = torch.randint(0, 50, (3, 16))
 
     def measure() -> list[torch.Tensor]:
