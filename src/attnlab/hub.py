@@ -32,6 +32,15 @@ def check_folder_or_name(name: str | Path) -> None:
         raise PretrainedError(f"there is no folder '{name}'{suggest_file(folder)}")
 
 
+def check_available(name: str | Path) -> None:
+    """Refuse a name that is neither a folder nor downloaded if the hub, which may have it, cannot be reached."""
+    check_folder_or_name(name)
+    if expand_path(name).exists() or is_downloaded(str(name)):
+        return
+    if problem := find_connection_problem(str(name)):
+        raise PretrainedError(f"'{name}' is no folder here, and the hub cannot be reached ({problem})")
+
+
 def is_downloaded(name: str) -> bool:
     """Tell whether a model or a tokenizer is in the cache of the hub's client."""
     # Imported here because the client takes a fifth of a second, and --help must not take it.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, PretrainedError
-from attnlab.hub import check_folder_or_name, find_connection_problem, is_downloaded
+from attnlab.hub import check_available, check_folder_or_name
 from attnlab.inputs import check_regular, expand_path
 
 MAX_LAYERS, MAX_SIZE = 10_000, 2**31
@@ -25,11 +25,8 @@ def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
     if hasattr(kind, "from_config") or hasattr(kind, "_from_config"):  # a model, not a config or a tokenizer
         safe["use_safetensors"] = True
     try:
-        check_folder_or_name(name)
-        folder = expand_path(name)
-        if not folder.exists() and not options.get("local_files_only"):
-            _check_connection(str(name))
-        _check_files(folder)
+        (check_folder_or_name if options.get("local_files_only") else check_available)(name)
+        _check_files(expand_path(name))
         if safe.get("use_safetensors"):
             check_config(options.get("config") or _read_config(name, options))
         with _silence_hub():
@@ -40,12 +37,6 @@ def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
         lines = str(error).strip().splitlines()
         reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
         raise PretrainedError(reason.rstrip(".;")) from error
-
-
-def _check_connection(name: str) -> None:
-    """Refuse a name that is not on this machine if the hub cannot be reached; its client would retry for each file."""
-    if not is_downloaded(name) and (problem := find_connection_problem(name)):
-        raise PretrainedError(f"'{name}' is no folder here, and the hub cannot be reached ({problem})")
 
 
 @contextmanager
