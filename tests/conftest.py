@@ -1,13 +1,16 @@
 """Settings and fixtures every test shares."""
 
 import os
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from huggingface_hub import close_session, constants
 from hypothesis import settings
 
 # Some virtual machines announce AMX and then fault on it: torch's bf16 products end the process there. Bounding the
@@ -90,3 +93,37 @@ def notebook_kernel(monkeypatch: pytest.MonkeyPatch) -> NotebookKernel:
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=kernel.display))
     return kernel
+
+
+@pytest.fixture
+def unreachable_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """Put a server in place of the hub that ends every connection without an answer; return the requests for files."""
+    requests: list[bytes] = []
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        while True:
+            connection, _ = server.accept()
+            with connection:
+                request = connection.recv(1000)
+            if not serving:
+                return
+            if not request.startswith(b"GET /api/agent-harnesses"):  # which the client itself asks for, once a process
+                requests.append(request)
+
+    serving = [True]
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    endpoint = f"http://127.0.0.1:{server.getsockname()[1]}"
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, endpoint)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    close_session()  # a session keeps the proxies it was made with
+    yield requests
+    serving.clear()
+    socket.create_connection(server.getsockname()).close()
+    thread.join()
+    server.close()
+    close_session()

@@ -25,6 +25,17 @@ def test_the_closest_name_is_suggested(word: str, hint: str) -> None:
     assert closest(word, []) == ""
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"), [("m", ", did you mean 'n'?"), ("N", ", did you mean 'n'?"), ("su", ", did you mean 'sum'?")]
+)
+def test_a_single_letter_is_taken_for_the_other_single_letter(word: str, hint: str) -> None:
+    assert closest(word, ["none", "sum", "n"]) == hint
+
+
+def test_of_several_letters_none_is_suggested() -> None:
+    assert closest("x", ["q", "k", "v"]) == ""
+
+
 def test_a_suggestion_can_be_removed_again() -> None:
     message = f"unknown stage 'sofmax'{closest('sofmax', ['softmax'])}\n    dot | sofmax"
     assert remove_suggestion(message) == "unknown stage 'sofmax'\n    dot | sofmax"

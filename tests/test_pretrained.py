@@ -54,16 +54,37 @@ def test_the_tokenizer_of_a_checkpoint_with_code_is_refused(hostile: Path) -> No
     assert not (hostile / "was-run").exists()
 
 
-def test_a_missing_folder_is_not_asked_for_at_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *_, **__: pytest.fail("asked"))
+def test_a_missing_folder_is_not_asked_for_at_the_hub(unreachable_hub: list[bytes]) -> None:
     for name in ("./nowhere", "/nowhere/model", "a/b/c", "~/nowhere"):
-        with pytest.raises(PretrainedError, match="there is no such folder, and a name on the hub is"):
+        with pytest.raises(PretrainedError, match=f"there is no folder '{name}'; .*a name on the hub would be"):
             load_pretrained(transformers.AutoConfig, name)
+    assert not unreachable_hub
+
+
+@pytest.mark.parametrize("kind", [transformers.AutoConfig, transformers.AutoTokenizer, transformers.AutoModel])
+def test_a_hub_that_cannot_be_reached_is_asked_once(unreachable_hub: list[bytes], kind: type) -> None:
+    with pytest.raises(PretrainedError, match=r"'nowhere/x' is no folder here, and the hub cannot be reached \(127"):
+        load_pretrained(kind, "nowhere/x")
+    assert len(unreachable_hub) == 1
+
+
+def test_a_name_in_the_cache_of_the_hub_needs_no_connection(
+    unreachable_hub: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    stored = tmp_path / "models--owner--name"
+    make_model().config.save_pretrained(stored / "snapshots" / "1")
+    (stored / "refs").mkdir()
+    (stored / "refs" / "main").write_text("1")
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *_, **__: "asked")
+    assert load_pretrained(transformers.AutoConfig, "owner/name") == "asked"
+    assert not unreachable_hub
 
 
 def test_the_client_of_the_hub_is_silent_while_it_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub.utils import logging
 
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     levels = []
 
     def ask(*_: Any, **__: Any) -> None:

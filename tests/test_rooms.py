@@ -39,6 +39,7 @@ MODULES_MAY_IMPORT: dict[str, set[str]] = {
     "lazy": set(),
     "checksums": set(),
     "ownership": set(),
+    "hub": set(),
     "pretrained": set(),
     "notebook": set(),
     "inputs": set(),
@@ -98,7 +99,7 @@ def violations(source: Path) -> list[str]:
         allowed = {owner} | (MAY_IMPORT | MODULES_MAY_IMPORT)[owner]
         allowed |= PROGRAMS_MAY_IMPORT.get(where.as_posix(), set())
         if owner not in ("errors", "lazy", "checksums"):
-            allowed |= {"errors", "machine", "lazy", "notebook", "pretrained", "inputs", "visible", "console"}
+            allowed |= {"errors", "machine", "lazy", "notebook", "hub", "pretrained", "inputs", "visible", "console"}
             allowed |= {"checksums", "ownership", "denormals"}
         if owner in MAY_IMPORT_PACKAGE:
             allowed.add(PACKAGE)

@@ -80,6 +80,10 @@ class AttnlabWarning(UserWarning):
 def closest(word: str, known: Iterable[str]) -> str:
     """Return ", did you mean 'x'?" for the nearest known word, or an empty string."""
     by_lower_case = {name.lower(): name for name in known}
+    letters = [name for name in by_lower_case if len(name) == 1 and name.isalpha()]
+    if len(word) == 1 and word.isalpha() and len(letters) == 1:
+        # Likeness is the share of common letters, by which 'm' is nearer to 'sum' than to 'n'.
+        return f", did you mean '{by_lower_case[letters[0]]}'?"
     # Below 0.6 a suggestion is rarely what was meant; of two letters, such as f2 for f1, one may be wrong.
     matches = difflib.get_close_matches(word.lower(), by_lower_case, n=1, cutoff=0.6 if len(word) > 2 else 0.5)
     return f", did you mean '{by_lower_case[matches[0]]}'?" if matches else ""

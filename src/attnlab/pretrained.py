@@ -1,7 +1,6 @@
 """Load what `save_pretrained` wrote: code that comes with a checkpoint is never run, and pickles are never read."""
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from logging import ERROR
@@ -9,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, PretrainedError
+from attnlab.hub import check_available, check_folder_or_name
 from attnlab.inputs import check_regular, expand_path
 
-HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
-"""What may be a name on the hub."""
 MAX_LAYERS, MAX_SIZE = 10_000, 2**31
 """A config may ask for at most so many layers, and for no larger size: transformers would build without an end."""
 
@@ -27,10 +25,8 @@ def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
     if hasattr(kind, "from_config") or hasattr(kind, "_from_config"):  # a model, not a config or a tokenizer
         safe["use_safetensors"] = True
     try:
-        folder = expand_path(name)
-        if not folder.exists() and not HUB_NAME.fullmatch(str(name)):
-            raise PretrainedError("there is no such folder, and a name on the hub is 'NAME' or 'OWNER/NAME'")
-        _check_files(folder)
+        (check_folder_or_name if options.get("local_files_only") else check_available)(name)
+        _check_files(expand_path(name))
         if safe.get("use_safetensors"):
             check_config(options.get("config") or _read_config(name, options))
         with _silence_hub():

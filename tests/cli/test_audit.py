@@ -75,13 +75,13 @@ def test_a_figure_is_drawn_of_one_or_several(tmp_path: Path) -> None:
         (["baseline", "--plugin", "nowhere.py"], "there is none at 'nowhere.py'"),
         (["--model", "gpt2", "--train"], "--train installs a mechanism in a tiny model"),
         (["--model", "gpt2", "--only", "cost"], "'cost' is a check of a mechanism, not of a model"),
-        (["--model", "no/such/folder/here"], "cannot load a model from 'no/such/folder/here'"),
+        (["--model", "no/such/folder/here"], "there is no folder 'no/such/folder/here'"),
     ],
 )
 def test_a_wrong_request_is_status_2_and_one_message(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert main(["audit", *arguments]) == 2
     shown = capsys.readouterr()
     assert message in shown.err

@@ -113,10 +113,34 @@ def test_an_adapter_of_a_plain_model_warns_on_a_base_with_a_mechanism(base: Path
     peft.get_peft_model(load_base(base, None), config).save_pretrained(str(tmp_path))
     said = "probably trained on plain attention, and the base model has 'cosine | softmax"
     for load in (peft.PeftModel.from_pretrained, type(load_base(base, None)).load_adapter):
-        with pytest.warns(AttnlabWarning, match=said):
+        with pytest.warns(AttnlabWarning, match=said) as warned:
             load(load_base(base), str(tmp_path))
+        assert len(warned) == 1
     with pytest.warns(AttnlabWarning, match="peft freezes what"):  # and nothing else: it is for the base it is made on
         peft.get_peft_model(load_base(base), config)
+
+
+def test_each_adapter_of_a_plain_model_warns_once(base: Path, tmp_path: Path) -> None:
+    lora = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
+    prompt = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    for config, folder in ((lora, tmp_path / "lora"), (prompt, tmp_path / "prompt")):
+        peft.get_peft_model(load_base(base, None), config).save_pretrained(str(folder))
+        with pytest.warns(AttnlabWarning, match="names no mechanism") as warned:
+            model = peft.PeftModel.from_pretrained(load_base(base), folder)
+        assert len(warned) == 1
+        with pytest.warns(AttnlabWarning, match="names no mechanism") as warned:
+            model.load_adapter(str(folder), adapter_name="second")
+        assert len(warned) == 1
+
+
+def test_a_plain_adapter_warns_in_the_place_of_a_new_one(base: Path, tmp_path: Path) -> None:
+    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
+    peft.get_peft_model(load_base(base, None), config).save_pretrained(str(tmp_path))
+    with pytest.warns(AttnlabWarning, match="peft freezes what"):
+        model: Any = peft.get_peft_model(load_base(base), config)
+    with pytest.warns(AttnlabWarning, match="names no mechanism") as warned:
+        model.load_adapter(str(tmp_path), "default")
+    assert len(warned) == 1
 
 
 def test_prompt_tuning_is_checked_too(base: Path, tmp_path: Path) -> None:

@@ -168,3 +168,18 @@ def test_what_is_no_path_is_refused(path: Any) -> None:
         attnlab.save(model, path)
     with pytest.raises(RequestError, match="the path of a directory is needed"):
         attnlab.load(path)
+
+
+def test_a_folder_that_does_not_exist_is_said(tmp_path: Path) -> None:
+    (tmp_path / "baseline").mkdir()
+    with pytest.raises(InstallError, match=r"there is no folder '.*nowhere'; .* holds baseline$"):
+        attnlab.load(tmp_path / "nowhere")
+
+
+def test_the_newest_checkpoint_of_trainer_is_named(tmp_path: Path) -> None:
+    for name in ("checkpoint-9", "checkpoint-20", "checkpoint-100-old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    (tmp_path / "checkpoint-30").mkdir()  # of a Trainer that was killed
+    with pytest.raises(InstallError, match=r"checkpoints of Trainer; load the newest: '.*checkpoint-20'$"):
+        attnlab.load(tmp_path)

@@ -8,7 +8,7 @@ from torch import nn
 
 import attnlab
 from attnlab.errors import InstallError
-from attnlab.install.projections import find_projections
+from attnlab.install.projections import describe_unknown, find_projections
 from tests.install.models import WIDTH, build
 
 
@@ -39,6 +39,12 @@ def test_a_wrapped_projection_is_refused() -> None:
     attnlab.install(model, "dot | softmax")
 
 
+def test_an_unknown_structure_is_described() -> None:
+    assert describe_unknown(nn.Linear(2, 2), "own").startswith("the structure of 'own' (Linear) is not recognised: no")
+
+
 def test_an_unknown_structure_refuses_what_acts_on_projections() -> None:
-    with pytest.raises(InstallError, match=r"'layers.0.attention' \(GPTNeoXAttention\) is not recognised"):
+    with pytest.raises(
+        InstallError, match=r"'layers.0.attention' \(GPTNeoXAttention\) are interleaved in one projection"
+    ):
         attnlab.install(build("gpt-neox"), "value-bypass")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attnlab import attend, explain
+from attnlab.cli.explain import print_explanation
 from attnlab.errors import KernelError, RequestError
 from attnlab.kernels import KERNELS
 from attnlab.kernels.cpu import native
@@ -105,6 +107,16 @@ def test_stages_that_act_elsewhere_are_noted(line: str, note: str) -> None:
 def test_what_explain_cannot_read_is_refused(change: dict[str, Any], says: str) -> None:
     with pytest.raises(RequestError, match=says):
         explain("dot | softmax", length=8, **change)
+
+
+def test_the_default_length_is_that_of_the_command() -> None:
+    default = inspect.signature(print_explanation).parameters["length"].default
+    assert explain("dot | softmax").request == explain("dot | softmax", length=default).request
+
+
+def test_a_model_is_answered_with_what_to_give_instead() -> None:
+    with pytest.raises(RequestError, match=r"takes a mechanism, not a Linear; for a model, give attnlab\.describe"):
+        explain(torch.nn.Linear(1, 1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("change", [{"length": 0}, {"length": 2.5}, {"length": 8, "head_dim": -1}])

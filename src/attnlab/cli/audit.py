@@ -10,6 +10,7 @@ from attnlab.cli.options import AsJson, FigureFile, Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_below, print_json, print_table, show_progress
 from attnlab.errors import RequestError
+from attnlab.hub import check_available
 
 if TYPE_CHECKING:
     from attnlab.audits import Audit, Finding
@@ -50,6 +51,8 @@ def audit(
     checks = None if only is None else [name.strip() for name in only.split(",")]
     if train and model is not None:
         raise RequestError("--train installs a mechanism in a tiny model; it cannot be used with --model")
+    if model is not None:
+        check_available(model)  # here, since torch and transformers take seconds to import
     audits: list[Audit] = []
     try:
         for subject in _find_subjects(lines or [], catalog, model, checks):

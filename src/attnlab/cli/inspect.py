@@ -10,6 +10,7 @@ from attnlab.cli.options import AsJson, Plugins, RunChoice, choose_run
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_json
 from attnlab.errors import RequestError
+from attnlab.hub import check_available
 from attnlab.inputs import expand_path
 
 DIGITS = 4
@@ -31,6 +32,7 @@ def inspect(
     """Draw what each head of a trained model attends to in a text."""
     if (layer is None) != (head is None):
         raise RequestError("--layer and --head choose one head together; give both or neither")
+    check_available(model)  # here, since torch and transformers take seconds to import
     from attnlab import charts, heads
 
     charts.check(figure)

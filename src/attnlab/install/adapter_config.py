@@ -34,6 +34,8 @@ IS_OWN = "attnlab_is_own"
 """The attribute of a config of attnlab's own training, which says itself what trains."""
 IS_SAVED = "attnlab_is_saved"
 """The attribute of a config that was read from a folder; a new adapter has none, and fits every base."""
+IS_WARNED = "attnlab_is_warned"
+"""The attribute of a config for which the warning was given when its adapter was put into the base."""
 BASELINE = Mechanism.parse("dot | softmax")
 """Computes what a model without a mechanism does."""
 HUB_OPTIONS = ("subfolder", "revision", "cache_dir", "token")
@@ -55,15 +57,20 @@ def extend_peft() -> None:
                 _add_mechanism(self, Path(save_directory, "" if adapter == "default" else adapter), mechanism)
 
     @functools.wraps(load)
-    def load_adapter(self: PeftModel, model_id: Any, *given: Any, **options: Any) -> Any:
+    def load_adapter(self: PeftModel, model_id: Any, adapter_name: str, *given: Any, **options: Any) -> Any:
         hub = {name: options[name] for name in HUB_OPTIONS if options.get(name) is not None}
-        _check_base(self, PeftConfig.from_pretrained(str(model_id), **hub))
-        return load(self, model_id, *given, **options)
+        config = PeftConfig.from_pretrained(str(model_id), **hub)
+        _check_base(self, config)
+        loaded = load(self, model_id, adapter_name, *given, **options)
+        if not hasattr(self.peft_config[adapter_name], IS_WARNED):
+            _warn_unnamed(self, config)
+        return loaded
 
     @functools.wraps(inject)
     def inject_adapter(self: BaseTuner, model: nn.Module, adapter_name: str, *given: Any, **options: Any) -> Any:
         config = self.peft_config[adapter_name]
         _check_base(model, config)
+        _warn_unnamed(model, config)
         _check_learned(model, config)
         injected = inject(self, model, adapter_name, *given, **options)
         _check_targets(model)
@@ -91,16 +98,9 @@ def extend_peft() -> None:
 
 
 def _check_base(model: nn.Module, config: Any) -> None:
-    """Refuse an adapter whose base had another mechanism than this model has; warn if it names none."""
-    line, mechanism = (getattr(config, "auto_mapping", None) or {}).get(KEY), mechanism_of(model)
+    """Refuse an adapter whose base had another mechanism than this model has."""
+    line, mechanism = _get_line(config), mechanism_of(model)
     if line is None:
-        if hasattr(config, IS_SAVED) and mechanism not in (None, BASELINE):
-            warnings.warn(
-                f"this adapter names no mechanism, so it was probably trained on plain attention, and the base model "
-                f"has '{mechanism}'; if that is not intended, load it into a base without a mechanism",
-                AttnlabWarning,
-                stacklevel=4,
-            )
         return
     wanted = parse_line(line)
     if mechanism != wanted:
@@ -109,6 +109,24 @@ def _check_base(model: nn.Module, config: Any) -> None:
             f"this adapter was trained on a model with '{wanted}', and the base model {has}; call "
             f"attnlab.install(base, '{wanted}') before loading the adapter"
         )
+
+
+def _warn_unnamed(model: nn.Module, config: Any) -> None:
+    """Warn if a saved adapter names no mechanism, and this model has one."""
+    mechanism = mechanism_of(model)
+    if _get_line(config) is None and hasattr(config, IS_SAVED) and mechanism not in (None, BASELINE):
+        warnings.warn(
+            f"this adapter names no mechanism, so it was probably trained on plain attention, and the base model "
+            f"has '{mechanism}'; if that is not intended, load it into a base without a mechanism",
+            AttnlabWarning,
+            stacklevel=4,
+        )
+        vars(config)[IS_WARNED] = True
+
+
+def _get_line(config: Any) -> str | None:
+    line: str | None = (getattr(config, "auto_mapping", None) or {}).get(KEY)
+    return line
 
 
 def _check_learned(model: nn.Module, config: Any) -> None:

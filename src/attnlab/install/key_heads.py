@@ -6,6 +6,7 @@ key head i // (heads / N), as in Llama.
 
 import dataclasses
 from collections.abc import Callable
+from math import gcd
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from attnlab.mechanisms import KeyHeads
 
 from .attention_modules import HEAD_COUNTS, AttentionModule, list_forward_names
 from .inspection import RECORD
-from .projections import Part, Projection, check_forward, unwrap_adapter
+from .projections import Part, Projection, check_forward, describe_unknown, unwrap_adapter
 
 NARROWED: tuple[Part, ...] = ("k", "v")
 SPLITTING = ("split_size", "num_key_value_heads")
@@ -32,10 +33,14 @@ def describe_narrowed(stage: KeyHeads, attention: AttentionModule) -> AttentionM
     if stage.kv == num_old:
         return attention
     if projections is None or num_heads is None or num_old is None:
-        raise InstallError(f"'{stage}' narrows projections, and the structure of {where} is not recognised")
-    for what, number in (("query heads", num_heads), ("heads of keys and values", num_old)):
-        if number % stage.kv:
-            raise InstallError(f"'{stage}' divides heads into {stage.kv} groups, and {where} has {number} {what}")
+        why = describe_unknown(attention.module, attention.name)
+        raise InstallError(f"'{stage}' narrows projections, and {why}")
+    if gcd(num_heads, num_old) % stage.kv:
+        accepted = [str(n) for n in range(1, num_old + 1) if gcd(num_heads, num_old) % n == 0]
+        raise InstallError(
+            f"'{stage}': N of heads(kv=N) must divide both the {num_heads} query heads and the {num_old} heads of keys "
+            f"and values of {where}; N may be {', '.join(accepted)}"
+        )
     if _fixes_head_count(attention.module):
         raise InstallError(
             f"'{stage}' gives keys fewer heads than queries, and the forward of {where} uses one number of heads for "

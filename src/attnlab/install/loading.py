@@ -14,7 +14,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from attnlab.checksums import DamageError, hash_file, verify_sums
 from attnlab.errors import InstallError, MechanismError, PretrainedError, remove_suggestion
-from attnlab.inputs import parse_json
+from attnlab.inputs import is_whole_number, parse_json, suggest_file
 from attnlab.mechanisms import Line, parse_line
 from attnlab.pretrained import check_config, load_pretrained
 
@@ -116,7 +116,7 @@ def set_state(model: PreTrainedModel, facts: dict[str, Any]) -> None:
 def read_config(folder: Path) -> dict[str, Any]:
     """Read the config.json that `save` wrote, with the mechanism under "attnlab"; refuse others and damaged files."""
     if not (folder / CONFIG).is_file():
-        raise InstallError(f"'{folder}' has no {CONFIG}; attnlab.load reads what attnlab.save wrote")
+        raise InstallError(_describe_missing(folder))
     try:
         verify_sums(folder)
     except DamageError as error:
@@ -136,6 +136,18 @@ def read_config(folder: Path) -> dict[str, Any]:
     if "auto_map" in config:
         raise InstallError(f"'{folder / CONFIG}' asks for code of its own (auto_map), which attnlab never runs")
     return config  # type: ignore[no-any-return]
+
+
+def _describe_missing(folder: Path) -> str:
+    """Return why a folder without config.json cannot be loaded; name the newest checkpoint if Trainer wrote some."""
+    if not folder.exists():
+        return f"there is no folder '{folder}'{suggest_file(folder)}"
+    names = (path.parent.name for path in folder.glob(f"checkpoint-*/{CONFIG}"))
+    steps = [int(step) for name in names if is_whole_number(step := name.removeprefix("checkpoint-"))]
+    if steps:
+        newest = folder / f"checkpoint-{max(steps)}"
+        return f"'{folder}' has no {CONFIG}, but checkpoints of Trainer; load the newest: '{newest}'"
+    return f"'{folder}' has no {CONFIG}; attnlab.load reads what attnlab.save wrote"
 
 
 def _read_weights(folder: Path, line: str) -> tuple[dict[str, Tensor], str | None]:

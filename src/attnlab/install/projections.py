@@ -28,6 +28,9 @@ SEPARATE: tuple[tuple[str, str, str], ...] = (
 FUSED = ("c_attn", "Wqkv", "qkv_proj", "qkv")
 """One module whose output is the queries, then the keys, then the values."""
 
+INTERLEAVED = "query_key_value"
+"""One module whose output has queries, keys and values of each head in turn (BLOOM, Falcon, GPT-NeoX)."""
+
 
 @dataclass(frozen=True)
 class Projection:
@@ -99,6 +102,16 @@ def find_projections(module: nn.Module, query_width: int | None) -> Projections 
     bounds: dict[Part, tuple[int, int]] = {"q": (0, first), "k": (first, middle), "v": (middle, width)}
     split: dict[Part, Projection] = {part: Projection(fused[0], linear, *bounds[part], True) for part in PARTS}
     return {**split, "q": query} if query else split
+
+
+def describe_unknown(module: nn.Module, name: str) -> str:
+    """Return why the projections of an attention module were not found, as the end of an error."""
+    where = f"'{name}' ({type(module).__name__})"
+    if hasattr(module, INTERLEAVED):
+        return f"queries, keys and values of {where} are interleaved in one projection, '{INTERLEAVED}'"
+    return (
+        f"the structure of {where} is not recognised: no separate or fused linear modules for queries, keys and values"
+    )
 
 
 def _make_projection(module: nn.Module, name: str) -> Projection:

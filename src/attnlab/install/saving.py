@@ -157,6 +157,15 @@ def _make_folder(path: Path) -> None:
         )
 
 
+def refuse_plain_save(model: PreTrainedModel, save_directory: str | os.PathLike[str], *given: Any, **rest: Any) -> None:
+    """Refuse to save a model without a mechanism beside the weights of one with it, which a loader may read instead."""
+    if isinstance(save_directory, str | os.PathLike) and (files := list_weight_files(Path(save_directory))):
+        raise RequestError(
+            f"'{save_directory}' holds {files[0].name}, the weights of a model with a mechanism, and this "
+            f"{type(model).__name__} has none; save elsewhere"
+        )
+
+
 def read_path(path: object) -> Path:
     """Return the path of a directory; refuse other types."""
     if not isinstance(path, str | os.PathLike) or not str(path):

@@ -15,7 +15,7 @@ from attnlab.errors import InstallError
 from attnlab.mechanisms import SharedProjections
 
 from .attention_modules import AttentionModule
-from .projections import Part, Projection, StandIn, check_forward, in_width, unwrap_adapter
+from .projections import Part, Projection, StandIn, check_forward, describe_unknown, in_width, unwrap_adapter
 
 
 def list_tied_parts(share: SharedProjections) -> tuple[Part, ...]:
@@ -31,7 +31,8 @@ def check_sharing(share: SharedProjections, attention: AttentionModule) -> None:
         return
     where = f"'{attention.name}' ({type(attention.module).__name__})"
     if attention.projections is None:
-        raise InstallError(f"'{share}' ties projections, and the structure of {where} is not recognised")
+        why = describe_unknown(attention.module, attention.name)
+        raise InstallError(f"'{share}' ties projections, and {why}")
     shared = [attention.projections[part] for part in parts]
     sizes = {(in_width(projection.module), projection.width) for projection in shared}
     if len(sizes) > 1:

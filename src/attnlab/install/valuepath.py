@@ -17,7 +17,7 @@ from .attention_modules import AttentionModule
 from .layer import Layer, list_early_features
 from .layer_input import Earlier
 from .pass_context import get_pass_context
-from .projections import Part, Projection, StandIn, check_forward, in_width
+from .projections import Part, Projection, StandIn, check_forward, describe_unknown, in_width
 
 
 class ValuePath(StandIn):
@@ -148,11 +148,8 @@ def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value
     early = list_early_features(mechanism)
     for item in (*acting, *early):
         if attention.projections is None:
-            raise InstallError(
-                f"'{item}' acts on a projection, and the structure of '{attention.name}' "
-                f"({type(attention.module).__name__}) is not recognised: no separate or fused linear modules for "
-                "queries, keys and values"
-            )
+            why = describe_unknown(attention.module, attention.name)
+            raise InstallError(f"'{item}' acts on a projection, and {why}")
     if attention.projections is None:
         return acting
     for side in dict.fromkeys(side for feature in early for side in feature.sides):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.errors import KernelError, RequestError, closest
 from attnlab.mechanisms import Mechanism, Stage, parse_mechanism
@@ -151,7 +151,7 @@ def compute(kernel: Kernel, call: Call) -> Tensor:
 
 @name_failing_stage
 def explain(
-    mechanism: str | Mechanism, length: int, *, num_queries: int | None = None, causal: bool = False,
+    mechanism: str | Mechanism, length: int = 512, *, num_queries: int | None = None, causal: bool = False,
     mask: MaskKind = "none", dropout: float = 0.0, batch: int = 1, num_heads: int = 4, head_dim: int = 64,
     dtype: torch.dtype = torch.float32, device: str = "cpu", kernel: str = "auto",
 ) -> Explanation:  # fmt: skip
@@ -161,6 +161,12 @@ def explain(
         raise RequestError(f"mask must be one of {', '.join(get_args(MaskKind))}, not {mask!r}")
     if not isinstance(dtype, torch.dtype):
         raise RequestError(f"dtype must be a torch dtype such as torch.float32, not {dtype!r}")
+    if isinstance(mechanism, nn.Module):
+        raise RequestError(
+            f"attnlab.explain takes a mechanism, not a {type(mechanism).__name__}; for a model, give "
+            "attnlab.describe(model), the line of its attention (one part of it, if the line is by layer), with "
+            "num_heads= and head_dim= of the model"
+        )
     parsed = parse_mechanism(mechanism)
     refuse_mixer(parsed)
     request = Request(

@@ -20,9 +20,9 @@ def test_a_model_is_loaded_with_its_head_and_its_mechanism(tmp_path: Path) -> No
     assert str(attnlab.mechanism_of(load(str(tmp_path / "installed")))) == "cosine | softmax"
 
 
-def test_what_is_no_model_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(RequestError, match="the folder does not give one"):
+def test_what_is_no_model_is_one_error(tmp_path: Path, unreachable_hub: list[bytes]) -> None:
+    with pytest.raises(RequestError, match=f"cannot load a model from '{tmp_path}': .*Give a folder"):
         load(str(tmp_path))
-    with pytest.raises(RequestError, match="is not a folder here, and the hub does not give one"):
+    with pytest.raises(RequestError, match="there is no folder 'no/such/folder/here'"):
         load("no/such/folder/here")
+    assert not unreachable_hub

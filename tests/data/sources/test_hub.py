@@ -9,13 +9,12 @@ from attnlab.data.sources.hub import parse_name
 from attnlab.errors import DataError
 
 
-def test_without_a_network_the_hub_says_which_file_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    for proxy in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(proxy, raising=False)
-    with pytest.raises(DataError, match=r"cannot download hf:squad .* use a file: a SQuAD \.json") as caught:
+def test_without_a_network_the_hub_says_which_file_to_give(unreachable_hub: list[bytes]) -> None:
+    message = r"cannot download hf:squad .* cannot be reached .* use a file: a SQuAD \.json"
+    with pytest.raises(DataError, match=message) as caught:
         list(open_source("hf:squad", split="train").rows())
     assert "\n" not in str(caught.value)
+    assert len(unreachable_hub) == 1
 
 
 def test_a_name_of_the_hub_may_have_an_owner_and_a_config() -> None:
@@ -34,7 +33,7 @@ def test_rows_of_the_hub_come_as_they_are(monkeypatch: pytest.MonkeyPatch) -> No
         return made if split else datasets.DatasetDict({"train": made, "test": made})
 
     monkeypatch.setattr(datasets, "load_dataset", load)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     source = open_source("hf:glue/cola", split="train")
     assert list(source.rows()) == [{"sentence": "a", "label": 0}, {"sentence": "b", "label": 1}]
     assert list(source.documents()) == ["a", "b"]

@@ -75,10 +75,10 @@ def test_a_broken_vocabulary_says_where(tmp_path: Path, tokens: list[str], messa
         load_tokenizer(write_vocabulary(tmp_path, tokens))
 
 
-def test_without_a_network_a_name_says_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr("attnlab.data.sources.hub.getproxies", dict)
-    with pytest.raises(DataError, match=r"cannot download the tokenizer 'no-such-bert' .* a vocab\.txt"):
+def test_without_a_network_a_name_says_what_to_give(unreachable_hub: list[bytes]) -> None:
+    message = r"from 'no-such-bert': .* the hub cannot be reached .* a vocab\.txt"
+    with pytest.raises(DataError, match=message):
         load_tokenizer("no-such-bert")
+    assert len(unreachable_hub) == 1
     with pytest.raises(DataError, match=r"there is no .*vocabb\.txt"):
         load_tokenizer("folder/vocabb.txt")

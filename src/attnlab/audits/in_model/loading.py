@@ -24,9 +24,8 @@ def load(name: str) -> nn.Module:
         model_class = next((found for found in classes if found is not None), transformers.AutoModel)
         model: nn.Module = load_pretrained(model_class, name)
     except PretrainedError as error:
-        where = "the folder" if Path(name).exists() else f"'{name}' is not a folder here, and the hub"
         raise RequestError(
-            f"cannot load a model from '{name}': {where} does not give one ({error}). "
-            "Give a folder written by save_pretrained, or a name on the hub"
+            f"cannot load a model from '{name}': {error}. Give a folder written by save_pretrained, or a name on the "
+            "hub"
         ) from error
     return model

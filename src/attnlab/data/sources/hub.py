@@ -1,15 +1,12 @@
 """Datasets of the Hugging Face hub; without a network the error names a file to use instead."""
 
 import functools
-import os
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from attnlab.errors import DataError
+from attnlab.hub import find_connection_problem
 
 from ..row import Row, hash_rows
 
@@ -20,8 +17,6 @@ FILES = {
     "wikitext": "a text file such as wiki.train.tokens",
 }
 """Files to use instead, by a word of the dataset's name."""
-TIMEOUT = 5.0
-"""Seconds to wait for an answer of the hub."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +41,10 @@ class HubReader:
         # Imported here: it takes a second and Arrow's memory, and only the hub needs it.
         import datasets
 
-        if problem := find_connection_problem():
-            raise _refuse(self.name, problem)
-        problem = ""
-        for name, config in parse_name(self.name):
+        names = parse_name(self.name)
+        if problem := find_connection_problem(names[0][0], is_dataset=True):
+            raise _refuse(self.name, f"it cannot be reached ({problem}); HF_HUB_OFFLINE=1 reads an earlier download")
+        for name, config in names:
             try:
                 dataset = datasets.load_dataset(name, config, split=self.split)
             except datasets.exceptions.DatasetNotFoundError as missing:
@@ -68,19 +63,6 @@ class HubReader:
 @functools.cache
 def _hash_dataset(reader: HubReader) -> str:
     return hash_rows(row for _, row in reader.rows())
-
-
-def find_connection_problem() -> str:
-    """Return why the hub cannot be reached, or an empty string. The hub's client would retry for half a minute."""
-    is_offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
-    if is_offline or getproxies():
-        return ""
-    host = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-    try:
-        with socket.create_connection((host.hostname, host.port or 443), timeout=TIMEOUT):
-            return ""
-    except OSError as error:
-        return f"{host.hostname} cannot be reached ({error}). Set HF_HUB_OFFLINE=1 to use what was downloaded before."
 
 
 def parse_name(name: str) -> list[tuple[str, str | None]]:

@@ -9,7 +9,6 @@ from attnlab.inputs import expand_path, parse_json
 from attnlab.pretrained import load_pretrained
 
 from ..sources.files import ending_of, open_bytes, read_lines, refuse_to_open
-from ..sources.hub import find_connection_problem
 from .builders import BERT, FastTokenizer, build_bpe, build_wordpiece, find_roles, parse_backend, wrap
 
 PLAIN = (("vocab.txt", None), ("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
@@ -106,13 +105,7 @@ def _load_from_hub(name: str) -> FastTokenizer:
         # A tokenizer that was downloaded before needs no network.
         return _load_with_transformers(name, is_local=True)
     except DataError:
-        problem = find_connection_problem()
-    if problem:
-        raise DataError(
-            f"cannot download the tokenizer '{name}' from the hub: {problem} Without a network, give a directory, a "
-            "vocab.txt, or a vocab.json beside its merges.txt instead"
-        )
-    return _load_with_transformers(name, is_local=False)
+        return _load_with_transformers(name, is_local=False)
 
 
 def _load_with_transformers(name: str, is_local: bool) -> FastTokenizer:
