@@ -17,7 +17,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "weights": ("positions", "visible", "x"),
     "mask": ("positions", "num_heads", "scores", "visible"),
     "features": ("before",),
-    "values": ("tokens",),
+    "values": ("tokens", "before"),
     "output": ("x", "own", "layer"),
 }
 """The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""
