@@ -50,3 +50,4 @@ def test_a_value_stage_that_needs_more_than_the_new_tokens_is_found(line: str) -
     finding = run_check(line, "prefix", causal=True)
     failed = {part.note for part in finding.parts if not part.passed}
     assert failed == {"cached", "chunked"} | ({"recurrent"} if "identity" in line else set())
+    assert finding.where.startswith("the values stage 'rolled': it gives other numbers for some tokens")

@@ -17,7 +17,7 @@ from attnlab.kernels.attend import finish
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .stage_faults import find_stage_of_blocks
+from .stage_faults import find_stage_of_blocks, find_stage_of_tokens
 from .subject import LONG, SHORT, Inputs, Mode, Subject, largest, peak, tolerance
 
 NAME = "prefix consistency"
@@ -47,6 +47,7 @@ def prefix_consistency(subject: Subject) -> Finding | None:
             "one computed with the whole sequence there: what the model learns in training it will not do in use."
         ),
         where=lambda bad: find_stage_of_blocks(subject)
+        or find_stage_of_tokens(subject.mechanism)
         or subject.locate_fault(parts, f"positions, counts or offsets of the stages (test: {bad.name})"),
     )  # fmt: skip
 

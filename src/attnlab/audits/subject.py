@@ -180,12 +180,12 @@ class Subject:
             positions=ModelPositions(), features=early, forget=None, delta=None, heads=None, mask=(), output=()
         )
         borders = [0, *steps, inputs["q"].shape[2]]
-        pieces = [projecting._project(inputs, start, stop) for start, stop in pairwise(borders) if start < stop]
+        pieces = [projecting.project(inputs, start, stop) for start, stop in pairwise(borders) if start < stop]
         held = {name: torch.cat([piece[name] for piece in pieces], 2) for name in ("q", "k", "v")}
         core = self.replace_stages(values=(), features=late)
         return core, {**held, "x": inputs["x"]} if "x" in list_inputs(core.mechanism) else held
 
-    def _project(self, inputs: Inputs, start: int, stop: int) -> Inputs:
+    def project(self, inputs: Inputs, start: int, stop: int) -> Inputs:
         """Apply the stages to tokens start…stop, and to as many before them as a model projects again."""
         first = max(0, start - self.mechanism.num_earlier)
         given = {name: t[:, :, first:stop] for name, t in inputs.items()}
