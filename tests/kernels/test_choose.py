@@ -13,7 +13,7 @@ from attnlab import attend, explain
 from attnlab.errors import KernelError, RequestError
 from attnlab.kernels import KERNELS
 from attnlab.kernels.cpu import native
-from attnlab.mechanisms import LayerInput, Params, Score, Weights, masked_softmax, stage
+from attnlab.mechanisms import LayerInput, Params, Score, Value, Weights, masked_softmax, stage
 
 CHOICES = {
     "dot | softmax": "sdpa",
@@ -174,3 +174,24 @@ def test_a_stage_that_needs_x_is_advised_to_forget_and_nothing_that_changes_noth
     assert "derived from attnlab.Forget, with log_kept(x, p, k)" in advice
     assert "declare" not in advice
     assert explain("own_score | by_x", length=64).advice == ()
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_the_cost_says_whose_call_it_does_not_contain() -> None:
+    @stage("negsq")
+    @dataclass(frozen=True)
+    class Negsq(Score):
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return -(q[:, :, :, None] - k[:, :, None]).square().sum(-1)
+
+    @stage("halved")
+    @dataclass(frozen=True)
+    class Halved(Value):
+        def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
+            return t / 2
+
+    assert "time grows as n^2, without what 'negsq' computes itself (" in str(explain("negsq | softmax", 512))
+    both = explain("negsq | softmax | halved", 512)
+    assert both.uncounted == ("negsq", "halved")
+    assert "without what 'negsq' and 'halved' compute themselves" in str(both)
+    assert explain("dot | softmax | bypass", 512).uncounted == ()
