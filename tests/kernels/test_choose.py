@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from attnlab import attend, explain
-from attnlab.errors import KernelError, RequestError
+from attnlab.errors import KernelError, ParameterError, RequestError
 from attnlab.kernels import KERNELS
 from attnlab.kernels.cpu import native
-from attnlab.mechanisms import LayerInput, Params, Score, Value, Weights, masked_softmax, stage
+from attnlab.mechanisms import Dims, LayerInput, Parameter, Params, Score, Value, Weights, masked_softmax, stage
 
 CHOICES = {
     "dot | softmax": "sdpa",
@@ -195,3 +195,25 @@ def test_the_cost_says_whose_call_it_does_not_contain() -> None:
     assert both.uncounted == ("negsq", "halved")
     assert "without what 'negsq' and 'halved' compute themselves" in str(both)
     assert explain("dot | softmax | bypass", 512).uncounted == ()
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_parameter_without_the_heads_is_refused_as_by_attend() -> None:
+    @stage("stretched")
+    @dataclass(frozen=True)
+    class Stretched(Score):
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"factor": Parameter((dims.head_dim,), 1.0, 1.0)}
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return q * p["factor"] @ k.mT
+
+    q, k, v = torch.randn(3, 1, 4, 5, 64)
+    sentences = []
+    for refuse in (lambda: attend(q, k, v, "stretched | softmax"), lambda: explain("stretched | softmax", 5)):
+        with pytest.raises(
+            ParameterError, match=r"has shape \(64,\); the first axis must be the heads, here 4"
+        ) as error:
+            refuse()
+        sentences.append(str(error.value))
+    assert sentences[0] == sentences[1]

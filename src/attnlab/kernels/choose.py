@@ -167,6 +167,7 @@ def explain(
         raise RequestError(f"dtype must be a torch dtype such as torch.float32, not {dtype!r}")
     parsed = parse_mechanism(mechanism)
     refuse_mixer(parsed)
+    parsed.parameters(num_heads, head_dim)  # refuses sizes and shapes that `attend` refuses
     request = Request(
         parsed, length if num_queries is None else num_queries, length, head_dim, head_dim,
         num_heads, batch, causal, mask, dropout, dtype, device,
