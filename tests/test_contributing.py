@@ -63,6 +63,7 @@ def test_stages_of_ones_own_work() -> None:
         "dot | softmax | fading",
         "dot | identity | fading | norm(l2) | delta",
         "dot | softmax | clipped | averaged",
+        "dot | softmax | previous_value",
     ):
         assert attnlab.audit(line, causal=True, checks=["leak", "prefix", "padding", "equivalences"]).passed
     assert attnlab.audit("mixer(short_conv)").passed

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 import attnlab
-from attnlab.mechanisms import Dims, HeadMixing, Output, Parameter, Params, Positions, Score, Weights, stage
+from attnlab.audits.stage_faults import find_stage_of_tokens
+from attnlab.mechanisms import Dims, Features, HeadMixing, Output, Parameter, Params, Positions, Score, Weights, stage
 from tests.audits.faults import run_check
 
 from .in_model.models import gpt2
@@ -151,3 +152,22 @@ def test_a_stage_that_counts_from_its_block_is_named_and_not_the_kernel() -> Non
         for finding in audit.failed:
             assert finding.where.startswith(f"the {name} stage 'counting_{name}': it gives other numbers for a block")
         assert "prefix consistency" in {finding.name for finding in audit.failed}
+
+
+def test_a_stage_that_sees_other_tokens_is_named_and_not_its_neighbours() -> None:
+    @stage("tokens_centred")
+    @dataclass(frozen=True)
+    class TokensCentred(Features):
+        """Queries and keys minus their mean over all tokens."""
+
+        def __call__(self, t: Tensor, side: str, p: Params) -> Tensor:
+            return t - t.mean(2, keepdim=True)
+
+    line = "dot | softmax | norm(rms) | tokens_centred | bypass(alpha=0.5)"
+    said = "the features stage 'tokens_centred': it gives other numbers for some tokens than for all of them"
+    for finding in attnlab.audit(line, checks=["padding", "leak"]).failed:
+        assert finding.where.startswith(said)
+    model = attnlab.install(gpt2(), line)
+    (leak,) = attnlab.audit(model, checks=["leak"]).failed
+    assert leak.where.startswith(said)
+    assert not find_stage_of_tokens(attnlab.Mechanism.parse("dot | softmax | shift(keys) | value_residual | gate"))

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from attnlab import attend, explain
 from attnlab.cli.explain import print_explanation
-from attnlab.errors import KernelError, RequestError
+from attnlab.errors import KernelError, ParameterError, RequestError
 from attnlab.kernels import KERNELS
 from attnlab.kernels.cpu import native
-from attnlab.mechanisms import LayerInput, Params, Score, Weights, masked_softmax, stage
+from attnlab.mechanisms import Dims, LayerInput, Parameter, Params, Score, Value, Weights, masked_softmax, stage
 
 CHOICES = {
     "dot | softmax": "sdpa",
@@ -186,3 +186,46 @@ def test_a_stage_that_needs_x_is_advised_to_forget_and_nothing_that_changes_noth
     assert "derived from attnlab.Forget, with log_kept(x, p, k)" in advice
     assert "declare" not in advice
     assert explain("own_score | by_x", length=64).advice == ()
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_the_cost_says_whose_call_it_does_not_contain() -> None:
+    @stage("negsq")
+    @dataclass(frozen=True)
+    class Negsq(Score):
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return -(q[:, :, :, None] - k[:, :, None]).square().sum(-1)
+
+    @stage("halved")
+    @dataclass(frozen=True)
+    class Halved(Value):
+        def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
+            return t / 2
+
+    assert "time grows as n^2, without what 'negsq' computes itself (" in str(explain("negsq | softmax", 512))
+    both = explain("negsq | softmax | halved", 512)
+    assert both.uncounted == ("negsq", "halved")
+    assert "without what 'negsq' and 'halved' compute themselves" in str(both)
+    assert explain("dot | softmax | bypass", 512).uncounted == ()
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_parameter_without_the_heads_is_refused_as_by_attend() -> None:
+    @stage("stretched")
+    @dataclass(frozen=True)
+    class Stretched(Score):
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"factor": Parameter((dims.head_dim,), 1.0, 1.0)}
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params) -> Tensor:
+            return q * p["factor"] @ k.mT
+
+    q, k, v = torch.randn(3, 1, 4, 5, 64)
+    sentences = []
+    for refuse in (lambda: attend(q, k, v, "stretched | softmax"), lambda: explain("stretched | softmax", 5)):
+        with pytest.raises(
+            ParameterError, match=r"has shape \(64,\); the first axis must be the heads, here 4"
+        ) as error:
+            refuse()
+        sentences.append(str(error.value))
+    assert sentences[0] == sentences[1]

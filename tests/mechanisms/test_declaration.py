@@ -81,6 +81,8 @@ class Both(Score, Weights):  # type: ignore[misc]
         (lambda: declare(Score, __call__=swapped), "is def __call__(self, k, q, p) and is called with (q, k, p)"),
         (lambda: declare(Weights, __call__=visible_by_position), "`def __call__(self, scores, n, p, *, visible)`"),
         (lambda: declare(Weights, __call__=with_temperature), "takes 'temperature', which it is not given; make it a"),
+        (lambda: declare(Score, __call__=lambda self, q, k, v, p: q), "__call__ takes 'v', which it is not given"),
+        (lambda: declare(Score, __call__=lambda self, a, b, c, d: a), "__call__ takes 'd', which it is not given"),
         (lambda: declare(Value, __call__=sound), "write `def __call__(self, t, x, first, p)`"),
         (lambda: declare(Output, __call__=scores_only), "write `def __call__(self, output, q, p)`"),
         (lambda: declare(Output), "must define the methods __call__: def __call__(self, output, q, p)"),

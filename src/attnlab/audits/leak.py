@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart, find_worst, judge_parts, show
+from .stage_faults import find_stage_of_tokens
 from .subject import LONG, SHORT, Mode, Subject, compute_gradients, disable_onednn, find_largest, noise
 
 NAME = "causal leak"
@@ -57,7 +58,8 @@ def causal_leak(subject: Subject) -> Finding | None:
         where=lambda bad: (
             f"the stages of '{subject.mechanism}' overflow"
             if math.isnan(bad.figure)
-            else subject.locate_fault(parts, f"the stages of '{subject.mechanism}'; {bad.note}")
+            else find_stage_of_tokens(subject.mechanism)
+            or subject.locate_fault(parts, f"the stages of '{subject.mechanism}'; {bad.note}")
         ),
         data={"map": torch.stack(list(by_input.values())).amax(0).tolist()},
     )  # fmt: skip

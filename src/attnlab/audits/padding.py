@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .stage_faults import find_stage_of_blocks
+from .stage_faults import find_stage_of_blocks, find_stage_of_tokens
 from .subject import MANY_HEADS, ROUNDINGS, Inputs, Mode, Subject, compute_gradients, largest, peak, tolerance
 
 NAME = "padding and batch invariance"
@@ -44,7 +44,8 @@ def padding_invariance(subject: Subject) -> Finding:
         passed="Neither padding, its content, side and amount, nor other sequences of the batch change a real token.",
         failed=explain_difference,
         where=lambda bad: find_stage_of_blocks(subject)
-        or subject.locate_fault(parts, f"what the stages compute over all tokens (test: {bad.name})"),
+        or find_stage_of_tokens(subject.mechanism)
+        or subject.locate_fault(parts, f"what '{subject.mechanism}' computes over all tokens (test: {bad.name})"),
     )  # fmt: skip
 
 

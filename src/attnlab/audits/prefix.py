@@ -17,7 +17,7 @@ from attnlab.kernels.attend import finish
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .stage_faults import find_stage_of_blocks
+from .stage_faults import find_stage_of_blocks, find_stage_of_tokens
 from .subject import LONG, SHORT, Inputs, Mode, Subject, largest, peak, tolerance
 
 NAME = "prefix consistency"
@@ -47,6 +47,7 @@ def prefix_consistency(subject: Subject) -> Finding | None:
             "one computed with the whole sequence there: what the model learns in training it will not do in use."
         ),
         where=lambda bad: find_stage_of_blocks(subject)
+        or find_stage_of_tokens(subject.mechanism)
         or subject.locate_fault(parts, f"positions, counts or offsets of the stages (test: {bad.name})"),
     )  # fmt: skip
 
@@ -72,10 +73,10 @@ def _attend_to_prefix(subject: Subject, mode: Mode, inputs: Inputs, end: int) ->
 
 
 def _decode_cached(subject: Subject, mode: Mode, inputs: Inputs, end: int, num_queries: int = 1) -> Tensor:
-    """Attend with the last queries of a prefix to the keys and values of all of it."""
-    core, cache = subject.apply_projection_stages(inputs)
-    queries = cache["q"][:, :, max(0, end - num_queries) : end]
-    return core.attend({**{name: t[:, :, :end] for name, t in cache.items()}, "q": queries}, mode)
+    """Attend with the last queries of a prefix, which are new, to the keys and values of all of it."""
+    start = max(0, end - num_queries)
+    core, cache = subject.apply_projection_stages({name: t[:, :, :end] for name, t in inputs.items()}, [start])
+    return core.attend({**cache, "q": cache["q"][:, :, start:]}, mode)
 
 
 NAMES = {
@@ -104,7 +105,7 @@ def _is_recurrent(subject: Subject) -> bool:
 
 
 def _decode_recurrently(subject: Subject, mode: Mode, inputs: Inputs, end: int) -> Tensor:
-    core, cache = subject.apply_projection_stages(inputs)
+    core, cache = subject.apply_projection_stages({name: t[:, :, :end] for name, t in inputs.items()}, range(1, end))
     learned = core.cast_parameters(torch.float64)
     mechanism, state, rows = dataclasses.replace(core.mechanism, output=(), heads=None), None, []
     values = cache["v"] if core.mechanism.heads is None else core.mechanism.heads.spread_values(cache["v"])
@@ -113,5 +114,5 @@ def _decode_recurrently(subject: Subject, mode: Mode, inputs: Inputs, end: int) 
         q, k, v = (tensor[:, :, t : t + 1] for tensor in (cache["q"], cache["k"], values))
         row, state = linear.step(mechanism, q, k, v, state, learned, None if x is None else x[:, t : t + 1])
         rows.append(row)
-    call, _ = core.prepare({name: t[:, :, :end] for name, t in cache.items()}, Mode(True, dtype=torch.float64))
+    call, _ = core.prepare(cache, Mode(True, dtype=torch.float64))
     return finish(call, torch.cat(rows, 2))

@@ -2,7 +2,7 @@
 until the fault appears.
 
 Outputs of ordinary inputs that are not finite are such a fault: no other check could say anything about them. A stage
-that takes a block of the queries for all of them is found by calling it both ways.
+that takes a block of the queries for all of them, or new tokens for all of them, is found by calling it both ways.
 """
 
 import dataclasses
@@ -147,6 +147,32 @@ def find_stage_of_blocks(subject: Subject) -> str:
         "them, as torch.arange, the sizes of tensors and sums over queries do; request `positions` or use n "
         "(CONTRIBUTING.md, What a stage may assume)"
     )
+
+
+def find_stage_of_tokens(mechanism: Mechanism) -> str:
+    """Return which values or features stage gives other numbers for new tokens alone than for all tokens, or an empty
+    string; what such a stage computes depends on padding too."""
+    features = tuple(item for item in mechanism.features if item.acts_before_positions or "before" not in item.inputs)
+    subject = Subject.create(Mechanism(values=mechanism.values, features=features), None).move_parameters()
+    try:
+        fault = find_first_stage(subject, _depends_on_other_tokens)
+    except Exception:  # a stage of the user may raise anything for other tokens than the whole sequence
+        return ""
+    if fault is None:
+        return ""
+    return (
+        f"the {fault.slot} stage '{fault}': it gives other numbers for some tokens than for all of them, as means, "
+        "shifts and sums over tokens do; with a cache it gets the new tokens only, and padding is among them; act "
+        "token by token, and request `before` for the token before (CONTRIBUTING.md, What a stage may see of the layer)"
+    )
+
+
+def _depends_on_other_tokens(subject: Subject) -> bool:
+    inputs = subject.inputs(1, SHORT, torch.float64)
+    with torch.no_grad():
+        whole = subject.project(inputs, 0, SHORT)
+        parts = [subject.project(inputs, *border) for border in ((0, SHORT // 2), (SHORT // 2, SHORT))]
+    return not all(_agree(t, torch.cat([part[name] for part in parts], 2)) for name, t in whole.items())
 
 
 def _hide(call: Call) -> Tensor:

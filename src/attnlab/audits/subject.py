@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Self
 
 import torch
@@ -166,8 +167,11 @@ class Subject:
         )  # fmt: skip
         return score(q, k, call.params_of(score), **call.gather_needs(score, None))
 
-    def apply_projection_stages(self, inputs: Inputs) -> tuple[Self, Inputs]:
-        """Apply what acts on a model's projections; return the subject without it and what a cache would hold."""
+    def apply_projection_stages(self, inputs: Inputs, steps: Iterable[int] = ()) -> tuple[Self, Inputs]:
+        """Apply what acts on a model's projections; return the subject without it and what a cache would hold.
+
+        steps: the tokens at which a model is called again; in each call, the stages get the new tokens only.
+        """
         early, late = (
             tuple(stage for stage in self.mechanism.features if stage.acts_before_positions == is_early)
             for is_early in (True, False)
@@ -175,15 +179,18 @@ class Subject:
         projecting = self.replace_stages(
             positions=ModelPositions(), features=early, forget=None, delta=None, heads=None, mask=(), output=()
         )
-        q, k, v = inputs["q"], inputs["k"], inputs["v"]
-        learned = {name: p.to(q.dtype) for name, p in projecting.parameters.items()}
-        call, _ = prepare(
-            q, k, v, projecting.mechanism, parameters=learned, x=inputs.get("x"), first=inputs.get("first"),
-            tokens=self.read_tokens(inputs),
-        )  # fmt: skip
+        borders = [0, *steps, inputs["q"].shape[2]]
+        pieces = [projecting.project(inputs, start, stop) for start, stop in pairwise(borders) if start < stop]
+        held = {name: torch.cat([piece[name] for piece in pieces], 2) for name in ("q", "k", "v")}
         core = self.replace_stages(values=(), features=late)
-        held = {"q": call.q, "k": call.k, "v": call.v}
         return core, {**held, "x": inputs["x"]} if "x" in list_inputs(core.mechanism) else held
+
+    def project(self, inputs: Inputs, start: int, stop: int) -> Inputs:
+        """Apply the stages to tokens start…stop, and to as many before them as a model projects again."""
+        first = max(0, start - self.mechanism.num_earlier)
+        given = {name: t[:, :, first:stop] for name, t in inputs.items()}
+        call, _ = self.prepare(given, Mode(False, dtype=inputs["q"].dtype))
+        return {name: t[:, :, start - first :] for name, t in (("q", call.q), ("k", call.k), ("v", call.v))}
 
     def list_kernels(self, length: int, mode: Mode) -> list[str]:
         """List the kernels that can compute the mechanism in a mode."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from attnlab.kernels.parameters import initial_values
 from attnlab.mechanisms.values import Value
@@ -97,6 +98,7 @@ def _measure(subject: Subject, stage: Value, width: int) -> Variance:
     v = split(x @ W)
     alpha = stage.strength or 1.0
     given = {"tokens": read_signs(split(x))} if "tokens" in stage.inputs else {}
+    given |= {"before": functional.pad(v, (0, 0, 1, -1))} if "before" in stage.inputs else {}
     return variance(v, (stage(v, split(x), split(first_x @ first_W), p, **given) - v) / alpha, alpha)
 
 

@@ -61,8 +61,8 @@ def _explain(mechanism: "Mechanism", length: int, causal: bool, sizes: tuple[int
 
 def _record(explanation: "Explanation | None") -> dict[str, Any]:
     if explanation is None:
-        return {"kernel": None, "reason": MODULE, "refused": {}, "cost": None, "advice": []}
+        return {"kernel": None, "reason": MODULE, "refused": {}, "cost": None, "uncounted": [], "advice": []}
     return {
         "kernel": explanation.kernel, "reason": explanation.reason, "refused": dict(explanation.refused),
-        "cost": asdict(explanation.cost), "advice": list(explanation.advice),
+        "cost": asdict(explanation.cost), "uncounted": list(explanation.uncounted), "advice": list(explanation.advice),
     }  # fmt: skip

@@ -9,7 +9,6 @@ from attnlab.errors import InstallError
 
 from .attention_modules import find_attention_modules
 from .inspection import attention_layers, check_in_use
-from .layer import list_early_features
 from .sharing import list_tied_parts
 from .valuepath import acts_at
 
@@ -35,7 +34,7 @@ def check_adapters(model: PreTrainedModel, modules: Iterable[nn.Module]) -> None
                     f"'{mechanism.share}' ties {where} to another projection, and an adapter on it would separate "
                     f"them; leave '{projection.name}' out of the targets"
                 )
-            for feature in list_early_features(mechanism):
+            for feature in mechanism.early_features:
                 if part in feature.sides:
                     raise InstallError(
                         f"'{feature}' changes the output of {where}, and an adapter would add to it afterwards; leave "

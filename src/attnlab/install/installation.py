@@ -25,7 +25,7 @@ from .bridges import Bridge, choose_name, tell_weights
 from .compat import get_attention_name, set_attention_name
 from .inspection import RECORD, attention_layers, refuse_other_attention
 from .key_heads import NarrowedHeads, describe_narrowed
-from .layer import Layer, has_penalty, list_early_features, list_shared_parameters, shifts, takes_calls
+from .layer import Layer, has_penalty, list_shared_parameters, takes_calls
 from .layer_input import AttentionCall
 from .line_layers import check_line_layers
 from .mixer import DisabledCache, MixerCall, check_body, make_layer, refuses_cache
@@ -190,7 +190,7 @@ def _check_calls(mechanism: Mechanism, attention: AttentionModule) -> None:
     """Refuse stages that need the layer's input, or pairs of heads, where a module does not have them."""
     if takes_calls(mechanism):
         check_forward(attention.module)
-    early, num_heads = list_early_features(mechanism), count_heads(attention.module)
+    early, num_heads = mechanism.early_features, count_heads(attention.module)
     if early and num_heads is not None and attention.num_heads not in (None, num_heads):
         raise InstallError(
             f"'{early[0]}' acts on the queries of '{attention.name}' ({type(attention.module).__name__}), whose "
@@ -206,7 +206,8 @@ def _check_calls(mechanism: Mechanism, attention: AttentionModule) -> None:
 def _check_first_values(line: LayeredMechanism, plan: Plan) -> None:
     """Refuse a stage that mixes in the first layer's values if the first layer of its stack has no such stage."""
     has_first: dict[str, bool] = {}
-    for attention, _, stages in plan:
+    num_earlier: dict[str, int] = {}
+    for attention, mechanism, stages in plan:
         mixing = [stage for stage in stages if stage.uses_first]
         if mixing and not has_first.setdefault(attention.stack, True):
             raise InstallError(
@@ -214,12 +215,20 @@ def _check_first_values(line: LayeredMechanism, plan: Plan) -> None:
                 "the first layer too (a stage of your own that does not use `first` declares uses_first = False)"
             )
         has_first.setdefault(attention.stack, bool(mixing))
+        num_first = num_earlier.setdefault(attention.stack, mechanism.num_earlier)
+        shifting = [stage for stage in stages if "before" in stage.inputs and stage.target == "v"]
+        if mixing and shifting and num_first < mechanism.num_earlier:
+            raise InstallError(
+                f"'{shifting[0]}' needs the value of the token before, and '{mixing[0]}' mixes in that of the first "
+                f"layer, where '{line}' does not have '{shifting[0]}'; give it to the first layer too (a stage of your "
+                "own that does not use `first` declares uses_first = False)"
+            )
 
 
 def _check_positions(line: Line, body: PreTrainedModel) -> None:
     for mechanism in line.distinct:
         needs_x_of_keys = any(stage.slot != "output" for stage in mechanism.find_stages_needing("x"))
-        if (needs_x_of_keys or shifts(mechanism)) and has_cross_attention(body):
+        if (needs_x_of_keys or mechanism.num_earlier) and has_cross_attention(body):
             raise InstallError(
                 f"'{mechanism}' needs the layer's input at the keys, but in the cross-attention of this "
                 f"{type(body).__name__} keys come from another sequence; use a model without cross-attention"

@@ -65,7 +65,7 @@ class Layer(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.mechanism = mechanism
-        self.features = list_early_features(mechanism)
+        self.features = mechanism.early_features
         self.index, self.num_layers = attention.index or 0, num_layers
         self.cache_index: int | None = getattr(attention.module, "layer_idx", None)
         self.called: ModuleCall | None = None
@@ -81,7 +81,8 @@ class Layer(nn.Module):
         needing_x = self.core.find_stages_needing("x")
         self.needs_x = bool(needing_x)
         self.needs_x_of_keys = any(stage.slot != "output" for stage in needing_x)
-        self.keeps_x = self.needs_x_of_keys or shifts(mechanism)
+        self.num_earlier = mechanism.num_earlier
+        self.keeps_x = self.needs_x_of_keys or self.num_earlier > 0
         self.scheduled = [(text, stage) for text, stage in self.core.label_stages() if stage.is_scheduled]
         self.attention_name, self.stack = attention.name, attention.stack
         self.undecayed: list[str] = []
@@ -244,7 +245,7 @@ class Layer(nn.Module):
     def find_earlier_tokens(self, module: nn.Module) -> Earlier:
         """Return what is known of the tokens before those that the attention module was called with."""
         assert self.called is not None
-        return find_earlier(self.called, module, self.cache_index, self.num_layers)
+        return find_earlier(self.called, module, self.cache_index, self.num_layers, self.num_earlier)
 
     def feature_parameters(self, stage: Features) -> Mapping[str, Tensor]:
         """Return the parameters of a feature before positions by the stage's names."""
@@ -332,19 +333,9 @@ class Layer(nn.Module):
         return f"'{self.mechanism}'"
 
 
-def list_early_features(mechanism: Mechanism) -> tuple[Features, ...]:
-    """List the features that act on a model's projections."""
-    return tuple(stage for stage in mechanism.features if stage.acts_before_positions)
-
-
-def shifts(mechanism: Mechanism) -> bool:
-    """Tell whether a feature needs the projection of the token before."""
-    return any("before" in stage.inputs for stage in list_early_features(mechanism))
-
-
 def takes_calls(mechanism: Mechanism) -> bool:
     """Tell whether a layer must know what its attention module is called with."""
-    return shifts(mechanism) or bool(mechanism.find_stages_needing("x"))
+    return mechanism.num_earlier > 0 or bool(mechanism.find_stages_needing("x"))
 
 
 def _find_model_dim(mechanism: Mechanism, attention: AttentionModule) -> int:

@@ -103,24 +103,28 @@ def find_kept_input(cache: Any, index: int | None, num_layers: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """The tokens before those that a module is called with: x of the last of them [b 1 m], or None if there is none,
-    and which of the tokens before each new one are no padding, [b|1 n]; None if all are."""
+    """The last tokens before those that a module is called with: their x [b e m], and whether the token before each of
+    these and of the new ones is a token, not padding, [b|1 e+n]; None if all are."""
 
-    x: Tensor | None
+    x: Tensor
     is_token: Tensor | None
 
 
-def find_earlier(call: ModuleCall, module: nn.Module, index: int | None, num_layers: int) -> Earlier:
-    """Return what is known of the tokens before those of a call."""
-    cache, length, last = self_attention_cache(call.cache), 0, None
+def find_earlier(call: ModuleCall, module: nn.Module, index: int | None, num_layers: int, num_tokens: int) -> Earlier:
+    """Return what is known of the last `num_tokens` tokens before those of a call, or of all if there are fewer."""
+    cache, length, x = self_attention_cache(call.cache), 0, call.x[:, :0]
     if cache is not None:
         kept = find_kept_input(cache, index, num_layers)
-        if kept.is_initialized and int(kept.get_seq_length()):
+        if kept.is_initialized:
             length = int(kept.get_seq_length())
-            last = kept.keys[:, 0, length - 1 : length]
+            # A static cache has empty places at its end; one of a sliding window holds fewer tokens than it has seen.
+            stop = min(length, kept.keys.shape[2])
+            x = kept.keys[:, 0, max(0, stop - num_tokens) : stop]
     mask = read_mask(call.mask, module, None).mask
     if mask is None:
-        return Earlier(last, None)
+        return Earlier(x, None)
     seen = mask.flatten(1, 2).any(1)  # [b|1 k]
-    places = torch.arange(length - 1, length - 1 + call.x.shape[1], device=seen.device)
-    return Earlier(last, seen[:, places.clamp(min=0)] & (places >= 0))
+    dropped = max(0, length + call.x.shape[1] - seen.shape[1])  # tokens that a sliding window has left behind
+    start = length - x.shape[1] - 1 - dropped
+    places = torch.arange(start, start + x.shape[1] + call.x.shape[1], device=seen.device)
+    return Earlier(x, seen[:, places.clamp(min=0)] & (places >= 0))

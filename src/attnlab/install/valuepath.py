@@ -2,7 +2,8 @@
 k: applied where the projection is computed.
 
 The attention function does not get the layer's input, and a cache holds the keys and values of earlier tokens. The
-projection gets the input of exactly the new tokens, so cached generation stays correct.
+projection gets the input of exactly the new tokens, so cached generation stays correct. A stage that requests `before`
+also gets the tokens before these, which are projected again from the x that the cache keeps.
 """
 
 import torch
@@ -14,7 +15,7 @@ from attnlab.mechanisms import Features, Mechanism, Value
 from attnlab.mechanisms.stage import check_result
 
 from .attention_modules import AttentionModule
-from .layer import Layer, list_early_features
+from .layer import Layer
 from .layer_input import Earlier
 from .pass_context import get_pass_context
 from .projections import Part, Projection, StandIn, check_forward, describe_unknown, in_width
@@ -34,20 +35,16 @@ class ValuePath(StandIn):
     def __call__(self, x: Tensor) -> Tensor:
         """Project, and apply the stages to the result."""
         layer: Layer = self.attention.attnlab  # type: ignore[assignment]
-        if not any(self._needs_before(layer, part) for part, _, _ in self.changed):
+        if not layer.num_earlier or not any(layer.mechanism.count_earlier_tokens(part) for part, _, _ in self.changed):
             return self._project(x, layer, None)
         earlier = layer.find_earlier_tokens(self.attention)
-        if earlier.x is None:
-            return self._project(x, layer, earlier)
-        # The last token before is projected again: the cache holds its key after the shift.
+        # The last tokens before are projected again: the cache holds their keys and values after the stages.
         output = self._project(torch.cat([earlier.x.to(x), x], 1), layer, earlier)
-        return output[:, 1:]
-
-    def _needs_before(self, layer: Layer, part: Part) -> bool:
-        return any("before" in stage.inputs and part in stage.sides for stage in layer.features)
+        return output[:, earlier.x.shape[1] :]
 
     def _project(self, x: Tensor, layer: Layer, earlier: Earlier | None) -> Tensor:
         output = self.original(x)
+        num_earlier = 0 if earlier is None else earlier.x.shape[1]
         for part, projection, num_heads in self.changed:
             has_adapter = getattr(self.attention, projection.name) is not self.module
             t = raw = projection.cut(output)
@@ -61,10 +58,13 @@ class ValuePath(StandIn):
                     source = x if x.shape[-1] == projection.width else raw
                     heads, inputs, first = (_split_heads(each, num_parts) for each in (t, source, raw))
                     if stage.uses_first:
-                        first = get_pass_context(self.attention).get_first_values(layer.stack, first)
+                        first = self._find_first_values(layer.stack, first)
                     given = {}
                     if "tokens" in stage.inputs:
-                        given["tokens"] = self._find_tokens(stage, x, earlier)
+                        given["tokens"] = self._find_tokens(stage, x, num_earlier)
+                    if "before" in stage.inputs:
+                        assert earlier is not None
+                        given["before"] = _split_heads(_shift(t, earlier), num_parts)
                     changed = stage(heads, inputs, first, layer.parameters_of(acting), **given)
                     check_result(stage, changed, heads.shape)
                     t = changed.to(t.dtype).transpose(1, 2).flatten(2)
@@ -72,15 +72,20 @@ class ValuePath(StandIn):
             output = projection.replace(output, t)
             is_pending = self.is_fused and not layer.is_layout_checked
             if part == "v" and is_pending and not has_adapter and not torch.compiler.is_compiling():
-                layer.expected = _split_heads(t.detach(), num_heads)
+                layer.expected = _split_heads(t.detach()[:, num_earlier:], num_heads)
         return output
 
-    def _find_tokens(self, stage: Value, x: Tensor, earlier: Earlier | None) -> Tensor:
+    def _find_first_values(self, stack: str, values: Tensor) -> Tensor:
+        """Return the first layer's values [b h n d] at the tokens of some others, which may be more or fewer."""
+        first = get_pass_context(self.attention).get_first_values(stack, values)
+        # `install` refuses stages that would need more of them.
+        return functional.pad(first, (0, 0, values.shape[2] - first.shape[2], 0))
+
+    def _find_tokens(self, stage: Value, x: Tensor, num_earlier: int) -> Tensor:
         """Return the token ids of the input x [b n m]."""
-        num_earlier = 0 if earlier is None or earlier.x is None else 1
         context = get_pass_context(self.attention)
         tokens = context.get_tokens(stage, x.shape[0], x.shape[1] - num_earlier)
-        # The value of the token before is not used, so its id may be any.
+        # What the stage makes of earlier tokens is not used (`check_order`), so their ids may be any.
         return functional.pad(tokens, (num_earlier, 0)) if num_earlier else tokens
 
     def _apply_features(
@@ -108,9 +113,7 @@ def _shift(t: Tensor, earlier: Earlier) -> Tensor:
     before = torch.cat([torch.zeros_like(t[:, :1]), t[:, :-1]], 1)
     if earlier.is_token is None:
         return before
-    # With a token before the new ones, the first row is that token's, and is dropped.
-    is_token = functional.pad(earlier.is_token, (before.shape[1] - earlier.is_token.shape[1], 0))
-    return before * is_token[..., None]
+    return before.masked_fill(~earlier.is_token[..., None], 0)
 
 
 def _check_adapter(stage: Value | Features, projection: Projection, adapter: nn.Module) -> None:
@@ -130,7 +133,7 @@ def _check_adapter(stage: Value | Features, projection: Projection, adapter: nn.
 def make_paths(attention: AttentionModule, stages: tuple[Value, ...], mechanism: Mechanism) -> list[ValuePath]:
     """Make the value path of every module whose projections a layer's stages change."""
     by_module: dict[nn.Module, list[Part]] = {}
-    sides = [side for stage in list_early_features(mechanism) for side in stage.sides]
+    sides = [side for stage in mechanism.early_features for side in stage.sides]
     for part in dict.fromkeys([*(stage.target for stage in stages), *sides]):
         by_module.setdefault((attention.projections or {})[part].module, []).append(part)
     return [ValuePath(attention, tuple(parts)) for parts in by_module.values()]
@@ -145,7 +148,8 @@ def _split_heads(t: Tensor, num_heads: int) -> Tensor:
 def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value, ...]:
     """Return the values stages that act in a layer; refuse stages that cannot."""
     acting = tuple(stage for stage in mechanism.values if acts_at(stage, attention))
-    early = list_early_features(mechanism)
+    early = mechanism.early_features
+    check_order(mechanism)
     for item in (*acting, *early):
         if attention.projections is None:
             why = describe_unknown(attention.module, attention.name)
@@ -163,8 +167,24 @@ def find_stages(mechanism: Mechanism, attention: AttentionModule) -> tuple[Value
             raise InstallError(
                 f"'{stage}' adds the layer's input to '{projection.name}' of '{attention.name}', but the input is "
                 f"{width} wide and the projection {projection.width}{grouped}; it needs a model in which they are equal"
+                " (a stage of your own that does not use x declares uses_x = False)"
             )
     return acting
+
+
+def check_order(mechanism: Mechanism) -> None:
+    """Refuse a stage that needs what a stage of token ids makes of the token before: a cache does not hold its id."""
+    parts: tuple[Part, ...] = ("q", "k", "v")
+    for part in parts:
+        stages = mechanism.list_projection_stages(part)
+        for place, stage in enumerate(stages):
+            of_tokens = [other for other in stages[:place] if "tokens" in other.inputs]
+            if "before" in stage.inputs and of_tokens:
+                hint = f"put '{stage}' before it in the line" if isinstance(stage, Value) else "remove one of them"
+                raise InstallError(
+                    f"'{stage}' needs what '{of_tokens[0]}' computes for the token before, and a cache does not hold "
+                    f"that token's id; {hint}"
+                )
 
 
 def acts_at(stage: Value, attention: AttentionModule) -> bool:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import KernelError, RequestError, closest
-from attnlab.mechanisms import Mechanism, Stage, parse_mechanism
+from attnlab.mechanisms import Mask, Mechanism, Score, Stage, Weights, parse_mechanism
 from attnlab.notebook import Facts, Showable
 
 from . import additive, banded, blockwise, distance, linear, reference, rowwise, sdpa
@@ -85,7 +85,8 @@ def list_kernels(request: Request) -> list[str]:
 class Explanation(Showable):
     """The chosen kernel and why, why faster ones cannot compute the request, and the cost of the choice.
 
-    advice: what the author of a stage can declare to get a faster kernel.
+    uncounted: stages of the user's own whose calls the cost does not contain. advice: what the author of a stage can
+    declare to get a faster kernel.
     """
 
     request: Request
@@ -95,6 +96,7 @@ class Explanation(Showable):
     cost: Cost
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    uncounted: tuple[str, ...] = ()
 
     def facts(self) -> Facts:
         """Return the chosen kernel, its cost, why others were refused, and notes."""
@@ -103,7 +105,9 @@ class Explanation(Showable):
         return Facts(str(self.request.mechanism), f"kernel {self.kernel}: {self.reason}", rows=rows)
 
     def _describe_cost(self) -> str:
-        return f"{self.cost} ({self.request.describe()})"
+        names = " and ".join(f"'{name}'" for name in self.uncounted)
+        verb = "compute themselves" if len(self.uncounted) > 1 else "computes itself"
+        return f"{self.cost}{f', without what {names} {verb}' if names else ''} ({self.request.describe()})"
 
     def __str__(self) -> str:
         lines = [f"{self.request.mechanism}", f"  kernel   {self.kernel}: {self.reason}"]
@@ -169,6 +173,7 @@ def explain(
         )
     parsed = parse_mechanism(mechanism)
     refuse_mixer(parsed)
+    parsed.parameters(num_heads, head_dim)  # refuses sizes and shapes that `attend` refuses
     request = Request(
         parsed, length if num_queries is None else num_queries, length, head_dim, head_dim,
         num_heads, batch, causal, mask, dropout, dtype, device,
@@ -176,6 +181,7 @@ def explain(
     adapted = adapt_request(request) if kernel != reference.NAME else request
     chosen, refused = choose(adapted, kernel)
     notes = tuple(note for _, stage in request.mechanism.label_stages() for note in stage.notes)
+    own = [stage for _, stage in request.mechanism.label_stages() if not stage.origin.startswith("attnlab.")]
     inner = choose(banded.fold_request(adapted))[0] if chosen is BANDED else chosen
     is_by_row = inner.NAME in (rowwise.NAME, reference.NAME)
     heads, by_row = request.mechanism.heads, tuple(stage for stage in request.mechanism.mask if stage.is_by_row)
@@ -190,4 +196,14 @@ def explain(
     advice = tuple(stage.advice for stage in advising if stage is not None and stage.advice)
     form = chosen.FORM if inner is chosen else f"{chosen.FORM}, by {inner.NAME}: {inner.FORM}"
     why = form if kernel == "auto" else f"as requested; {form}"
-    return Explanation(request, chosen.NAME, why, refused, estimate(adapted, chosen.NAME), notes, advice)
+    cost, uncounted = estimate(adapted, chosen.NAME), tuple(str(stage) for stage in own if not _is_counted(stage))
+    return Explanation(request, chosen.NAME, why, refused, cost, notes, advice, uncounted)
+
+
+def _is_counted(stage: Stage) -> bool:
+    """Tell whether a stage declares what its call computes, so that a kernel computes it, or its cost is measured."""
+    if isinstance(stage, Score):
+        return stage.form is not None
+    if isinstance(stage, Weights):
+        return stage.is_softmax or stage.tile_rule is not None
+    return isinstance(stage, Mask)

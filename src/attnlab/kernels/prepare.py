@@ -49,7 +49,6 @@ def prepare(
     more = {"model_dim": find_model_dim(given_x), "layer": layer}
     more["vocab_size"] = find_vocab_size(parsed, (q.shape[1], q.shape[3], v.shape[3]), ids, parameters)
     p = {**check_parameters(parsed, q, v, parameters, more), **_compute_constants(parsed, q)}
-    q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first, ids)
     mask = as_mask(mask, (*q.shape[:3], k.shape[2]))
     seed = int(torch.randint(2**62, (), generator=generator)) if dropout else 0
     if parsed.drop is not None and training and parsed.drop.p > 0:
@@ -57,6 +56,7 @@ def prepare(
         kept_keys = parsed.drop.draw_kept_keys(k.shape[0], k.shape[2], source).to(k.device)
         mask = kept_keys if mask is None else mask & kept_keys
     visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
+    q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first, ids, visibility)
     # Positions cost time, so they are computed only if a stage needs them, and checked if they are passed.
     scheme = parsed.positions
     by_row = (stage for stage in parsed.mask if stage.is_by_row)
@@ -93,7 +93,7 @@ def _spread_values(heads: HeadMixing, v: Tensor) -> Tensor:
 
 def _apply_values_stages(
     mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, p: Params, x: LayerInput | None, first: Tensor | None,
-    tokens: Tensor | None,
+    tokens: Tensor | None, visibility: Visibility,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     tensors = {"q": q, "k": k, "v": v}
     for stage in mechanism.values:
@@ -102,6 +102,7 @@ def _apply_values_stages(
         layer_input = t if source is None else split_input(source, t)
         first_values = v if first is None else check_side_input("first", first, v)
         given = {"tokens": _choose_tokens(stage, tokens, t, k.shape[2])} if "tokens" in stage.inputs else {}
+        given |= {"before": _shift(t, visibility)} if "before" in stage.inputs else {}
         changed = stage(t, layer_input, first_values, mechanism.params_of(stage, p), **given)
         check_result(stage, changed, t.shape)
         tensors[stage.target] = changed.to(t.dtype)

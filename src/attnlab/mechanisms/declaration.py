@@ -17,7 +17,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "weights": ("positions", "visible", "x"),
     "mask": ("positions", "num_heads", "scores", "visible"),
     "features": ("before",),
-    "values": ("tokens",),
+    "values": ("tokens", "before"),
     "output": ("x", "own", "layer"),
 }
 """The inputs that stages of each slot may request. Stages of other slots get all their inputs as arguments."""
@@ -189,7 +189,8 @@ def _check_signature(name: str, cls: type[Any], method: str, own: Any, original:
         came = f"is def {method}({', '.join(given)}) and is called with ({', '.join(needed[1:])})"
         raise MechanismError(f"stage '{name}': {method} {came}; {wanted}")
     available = NEEDS.get(cls.slot, ()) if method == "__call__" else ()
-    for extra in given[len(needed) :]:
+    surplus = [argument for argument in given if argument not in needed] if set(needed) <= set(given) else []
+    for extra in surplus or given[len(needed) :]:
         if extra in available:
             hint = f"ask for it by keyword: `def {method}({', '.join(needed)}, *, {extra})`"
         elif cls.slot == "mask":

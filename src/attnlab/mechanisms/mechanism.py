@@ -31,7 +31,7 @@ from .position_schemes import ModelPositions, PositionScheme
 from .scores import Dot, Score
 from .stage import NAMED, REGISTRY, SLOTS, Params, Slot, Stage
 from .surroundings import Cap, CausalMask, SharedProjections, TokenDropout
-from .values import Value
+from .values import Target, Value
 from .weights import Softmax, Weights
 
 KINDS: tuple[type[Stage], ...] = (
@@ -198,6 +198,26 @@ class Mechanism(Showable):
             schemes = (self.positions,) if self.positions.uses_positions else ()
             return (*asking, *schemes, *own, *(gates if self.forget is not None else ()))
         return asking
+
+    @property
+    def early_features(self) -> tuple[Features, ...]:
+        """The features that act before positions enter: in a model, on its projections."""
+        return tuple(item for item in self.features if item.acts_before_positions)
+
+    def list_projection_stages(self, part: Target) -> tuple[Value | Features, ...]:
+        """List the stages that act on a model's projection of queries, keys or values, in their order."""
+        values = (item for item in self.values if item.target == part)
+        return (*values, *(item for item in self.early_features if part in item.sides))
+
+    def count_earlier_tokens(self, part: Target) -> int:
+        """Return how many earlier tokens a projection depends on: one for each of its stages that requests `before`."""
+        return sum("before" in item.inputs for item in self.list_projection_stages(part))
+
+    @property
+    def num_earlier(self) -> int:
+        """The largest number of earlier tokens that a projection depends on."""
+        parts: tuple[Target, ...] = ("q", "k", "v")
+        return max(self.count_earlier_tokens(part) for part in parts)
 
     @property
     def bias_stages(self) -> tuple[Score | PositionScheme, ...]:

@@ -1,7 +1,9 @@
 """Changes of the values (or queries, or keys) before the scores are computed.
 
 A stage gets t, the projected tensor it changes; x, the layer's input at the same positions, split into heads like t;
-and first, the values of the first layer. [b h k d] each. It may request `tokens`, the token ids [b k].
+and first, the values of the first layer. [b h k d] each. It may request `tokens`, the token ids [b k], and `before`, t
+of the token before each, zeros at the first and after padding [b h k d]. It acts token by token otherwise: with a cache
+it gets only the new tokens, and t holds padding too.
 """
 
 import dataclasses
@@ -67,8 +69,8 @@ class Value(Stage):
 
     @abstractmethod
     def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params, *args: Any, **needs: Any) -> Tensor:
-        """Return the changed tensor, of the shape of t. A stage requests `tokens` by a keyword-only parameter, instead
-        of the last arguments here."""
+        """Return the changed tensor, of the shape of t. A stage requests `tokens` and `before` by keyword-only
+        parameters, instead of the last arguments here."""
 
 
 EMBEDDING_STD = 0.02

@@ -17,6 +17,7 @@ from attnlab.install import mechanism_of
 from attnlab.install.compat import get_attention_name
 from attnlab.mechanisms import Line
 
+from ..stage_faults import find_stage_of_tokens
 from ..subject import disable_onednn, noise, peak
 
 LENGTH, LONGEST = 24, 160
@@ -177,6 +178,9 @@ class ModelSubject:
         if mechanism is not None and all(each.mixer is not None for each in mechanism.distinct):
             return f"the module of '{mechanism}': its forward, or its step if there is one"
         if mechanism is not None:
+            for each in mechanism.distinct:
+                if fault := find_stage_of_tokens(each):
+                    return fault
             masks = [each.causal for each in mechanism.distinct if each.causal.where != "before"]
             suspect = masks[0] if masks else mechanism
             return f"'{suspect}', which is installed in the model; attnlab.audit('{mechanism}') audits it alone"
