@@ -30,8 +30,10 @@ from transformers import (
 )
 
 import attnlab
+from attnlab.checksums import SUMS
 from attnlab.errors import InstallError
 from attnlab.install import prefix_of, set_prefix, set_progress
+from attnlab.install.saving import list_weight_files
 from tests.install.models import VOCABULARY, build, pair, tokens, with_loss
 
 LINE = "cosine(scale=learned) | relu(divide=n) | bypass(alpha=0.5, learn=true)"
@@ -242,6 +244,8 @@ def test_plain_weights_saved_after_uninstalling_are_read_as_plain(tmp_path: Path
     model = save_with(LINE, "bert", tmp_path)
     attnlab.uninstall(model)
     model.save_pretrained(tmp_path)
+    assert not list_weight_files(tmp_path)
+    assert not (tmp_path / SUMS).exists()
     loaded: Any = BertForMaskedLM.from_pretrained(tmp_path, attn_implementation="eager")
     assert attnlab.mechanism_of(loaded) is None
     assert torch.equal(loaded(tokens()).logits, model(tokens()).logits)

@@ -175,18 +175,6 @@ def test_a_model_of_two_models_survives(tmp_path: Path) -> None:
     assert torch.equal(attnlab.load(tmp_path)(**given).logits, model(**given).logits)
 
 
-def test_a_model_without_it_is_not_saved_beside_its_weights(tmp_path: Path) -> None:
-    model: Any = attnlab.install(build("bert"), "cosine | softmax")
-    model.save_pretrained(tmp_path / "installed")
-    before = {file.name: file.read_bytes() for file in (tmp_path / "installed").iterdir()}
-    attnlab.uninstall(model)
-    with pytest.raises(RequestError, match=r"holds attnlab\.safetensors, .* this BertModel has none; save elsewhere"):
-        model.save_pretrained(tmp_path / "installed")
-    assert {file.name: file.read_bytes() for file in (tmp_path / "installed").iterdir()} == before
-    model.save_pretrained(tmp_path / "plain")
-    assert type(model).from_pretrained(tmp_path / "plain")
-
-
 def test_plain_weights_beside_it_would_be_loaded_without_it(tmp_path: Path) -> None:
     model: Any = build("bert")
     model.save_pretrained(tmp_path)

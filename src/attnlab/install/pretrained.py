@@ -29,7 +29,7 @@ from .inspection import RECORD, attention_layers
 from .installation import put
 from .interface import NAME, NAME_WITH_POSITIONS, register
 from .loading import FOR_TRANSFORMERS, check_line, parse_saved_line, read_config, set_state
-from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_plain_files, list_weight_files, refuse_plain_save, save_instead
+from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_plain_files, list_weight_files, remove_replaced, save_instead
 
 
 def extend_transformers() -> None:
@@ -38,21 +38,22 @@ def extend_transformers() -> None:
     allow_output_attentions({NAME, NAME_WITH_POSITIONS})
     hook_checkpoint_choice(_choose_file)
     hook_weight_loading(_restore)
-    _extend("save_pretrained", save_instead, refuse_plain_save)
+    _extend("save_pretrained", save_instead, remove_replaced)
     _extend("set_attn_implementation", _refuse_switch)
 
 
-def _extend(name: str, replacement: Callable[..., Any], check: Callable[..., None] | None = None) -> None:
-    """Replace a method of every transformers model, for models with a mechanism; check the calls of others."""
+def _extend(name: str, replacement: Callable[..., Any], finish: Callable[..., None] | None = None) -> None:
+    """Replace a method of every transformers model, for models with a mechanism; `finish` follows calls of others."""
     original = getattr(PreTrainedModel, name)
 
     @functools.wraps(original)
     def method(self: PreTrainedModel, *given: Any, **options: Any) -> Any:
         if next(attention_layers(self), None) is not None:
             return replacement(self, *given, **options)
-        if check is not None:
-            check(self, *given, **options)
-        return original(self, *given, **options)
+        result = original(self, *given, **options)
+        if finish is not None:
+            finish(self, *given, **options)
+        return result
 
     setattr(PreTrainedModel, name, method)
 

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from attnlab.checksums import write_sums
+from attnlab.checksums import SUMS, write_sums
 from attnlab.errors import InstallError, RequestError
 from attnlab.ownership import describe_risk
 
@@ -157,13 +157,12 @@ def _make_folder(path: Path) -> None:
         )
 
 
-def refuse_plain_save(model: PreTrainedModel, save_directory: str | os.PathLike[str], *given: Any, **rest: Any) -> None:
-    """Refuse to save a model without a mechanism beside the weights of one with it, which a loader may read instead."""
-    if isinstance(save_directory, str | os.PathLike) and (files := list_weight_files(Path(save_directory))):
-        raise RequestError(
-            f"'{save_directory}' holds {files[0].name}, the weights of a model with a mechanism, and this "
-            f"{type(model).__name__} has none; save elsewhere"
-        )
+def remove_replaced(model: PreTrainedModel, save_directory: str | os.PathLike[str], *given: Any, **rest: Any) -> None:
+    """Remove the weights of a mechanism, and their hashes, from a folder that plain weights have been saved into."""
+    folder = Path(save_directory)
+    if (files := list_weight_files(folder)) and list_plain_files(folder):
+        for file in (*files, folder / SUMS):
+            file.unlink(missing_ok=True)
 
 
 def read_path(path: object) -> Path:
