@@ -20,6 +20,7 @@ def test_stages_of_ones_own_work() -> None:
     names: dict[str, Any] = {"__name__": "contributing"}
     for block in re.findall(r"^ *```python\n(.*?)^ *```", PAGE, re.M | re.S):
         exec(compile(textwrap.dedent(block), "a CONTRIBUTING block", "exec"), names)
+    assert "from attnlab.mechanisms import" not in PAGE  # one place to import from
     assert names["out"].shape == (1, 2, 16, 8)
     with pytest.raises(MechanismError, match=r"did you mean 'width'\?"):
         Mechanism.parse("laplace(widht=2)")

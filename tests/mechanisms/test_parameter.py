@@ -104,7 +104,7 @@ def test_what_is_no_parameter_is_refused(make: Any, words: str) -> None:
     [
         ([Parameter((4,), 0, 1)], "must return a dict of Parameters by name, not a list"),
         (None, "must return a dict of Parameters by name, not a NoneType"),
-        ({"w": nn.Parameter(torch.ones(4))}, "'w' of stage 'mine' is a torch.nn.Parameter; declare attnlab.mechanisms"),
+        ({"w": nn.Parameter(torch.ones(4))}, "'w' of stage 'mine' is a torch.nn.Parameter; declare attnlab.Parameter("),
         ({"w": torch.ones(4)}, "'w' of stage 'mine' is a Tensor"),
         ({"w": Parameter((8, 4), 0, 1)}, "has shape (8, 4); the first axis must be the heads, here 4"),
         ({"w": Parameter((), 0, 1)}, "has shape (); the first axis must be the heads"),

@@ -1,13 +1,13 @@
 """`attnlab mechanisms`: the catalog with lines and papers, or the stages of which lines are made."""
 
 import dataclasses
-import inspect
 from typing import Annotated, Any
 
 import typer
 
 import attnlab
 from attnlab.cli import catalog
+from attnlab.cli.docstrings import read_first_sentence
 from attnlab.cli.options import AsJson, Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_entries, print_json
@@ -65,7 +65,7 @@ def _make_stage_record(stage: "type[attnlab.mechanisms.Stage]") -> dict[str, Any
         }
         for item in dataclasses.fields(stage)
     ]
-    sentence = (inspect.getdoc(stage) or "").partition("\n")[0]
+    sentence = read_first_sentence(stage)
     return {"name": stage.name, "slot": stage.slot, "arguments": arguments, "sentence": sentence}
 
 

@@ -39,6 +39,7 @@ from attnlab.cli import (
     train,
     watch,
 )
+from attnlab.cli.docstrings import read_first_sentence
 from attnlab.cli.usage import explain_usage
 from attnlab.cli.wrapping import wrap_terminals
 from attnlab.errors import AttnlabError, AttnlabWarning
@@ -46,7 +47,7 @@ from attnlab.visible import make_visible, print_visibly
 
 Verb = Callable[..., int]
 
-# The first line of a verb's docstring is its help; what it returns is the exit status.
+# The first sentence of a verb's docstring is its help; what it returns is the exit status.
 VERBS: Mapping[str, Verb] = {
     "demo": demo.demo,
     "mechanisms": mechanisms.print_catalog,
@@ -164,7 +165,7 @@ def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
     app.callback()(_describe)
     for name, verb in verbs.items():
         # Without a short help, the list of verbs would cut the sentence.
-        app.command(name, short_help=(verb.__doc__ or "").partition("\n")[0])(_print_visibly(verb))
+        app.command(name, short_help=read_first_sentence(verb))(_print_visibly(verb))
     return app
 
 

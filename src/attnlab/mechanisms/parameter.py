@@ -136,7 +136,7 @@ def check_parameters(stage: str, declared: object, dims: Dims) -> Mapping[str, P
         if not isinstance(parameter, Parameter):
             raise ParameterError(
                 f"parameter '{name}' of stage '{stage}' is {_describe(parameter)}; declare "
-                "attnlab.mechanisms.Parameter(shape, low, high), Parameter(shape, std=0.1) or Parameter(shape, "
+                "attnlab.Parameter(shape, low, high), Parameter(shape, std=0.1) or Parameter(shape, "
                 "start=tensor), and attnlab makes "
                 f'the trainable tensor, which the call gets as p["{name}"]'
             )
