@@ -229,3 +229,23 @@ def test_a_parameter_without_the_heads_is_refused_as_by_attend() -> None:
             refuse()
         sentences.append(str(error.value))
     assert sentences[0] == sentences[1]
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_stage_that_declares_everything_is_told_so() -> None:
+    @stage("square_weights")
+    @dataclass(frozen=True)
+    class SquareWeights(Weights):
+        pointwise = True
+        keeps_zero = True
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return scores.square()
+
+    explanation = explain("dot | square_weights", 512)
+    assert explanation.advice == ()
+    assert str(explanation).endswith(
+        "  faster   nothing more can be declared: no trait of your stages would give a faster kernel"
+    )
+    assert "faster" not in str(explain("dot | relu", 512))
+    assert "nothing more" not in str(explain("dot | square_weights", 512, kernel="reference"))

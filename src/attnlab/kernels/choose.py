@@ -81,12 +81,16 @@ def list_kernels(request: Request) -> list[str]:
     return [kernel.NAME for kernel in ORDER if refuse(kernel, adapted) is None]
 
 
+COMPLETE = "nothing more can be declared: no trait of your stages would give a faster kernel"
+"""What is said where a stage of the user's own gets no advice."""
+
+
 @dataclass(frozen=True, repr=False)
 class Explanation(Showable):
     """The chosen kernel and why, why faster ones cannot compute the request, and the cost of the choice.
 
     uncounted: stages of the user's own whose calls the cost does not contain. advice: what the author of a stage can
-    declare to get a faster kernel.
+    declare to get a faster kernel. is_complete: stages of the user's own declare all that a faster kernel could use.
     """
 
     request: Request
@@ -97,11 +101,12 @@ class Explanation(Showable):
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     uncounted: tuple[str, ...] = ()
+    is_complete: bool = False
 
     def facts(self) -> Facts:
         """Return the chosen kernel, its cost, why others were refused, and notes."""
         rows = [("cost", "", self._describe_cost()), *(("refused", name, why) for name, why in self.refused.items())]
-        rows += [("note", "", note) for note in self.notes] + [("faster", "", advice) for advice in self.advice]
+        rows += [("note", "", note) for note in self.notes] + [("faster", "", line) for line in self._list_faster()]
         return Facts(str(self.request.mechanism), f"kernel {self.kernel}: {self.reason}", rows=rows)
 
     def _describe_cost(self) -> str:
@@ -114,7 +119,10 @@ class Explanation(Showable):
         lines.append(f"  cost     {self._describe_cost()}")
         lines += [f"  refused  {name}: {why}" for name, why in self.refused.items()]
         lines += [f"  note     {note}" for note in self.notes]
-        return "\n".join([*lines, *(f"  faster   {advice}" for advice in self.advice)])
+        return "\n".join([*lines, *(f"  faster   {line}" for line in self._list_faster())])
+
+    def _list_faster(self) -> tuple[str, ...]:
+        return (COMPLETE,) if self.is_complete else self.advice
 
 
 def choose(request: Request, kernel: str = "auto") -> tuple[Kernel, dict[str, str]]:
@@ -196,8 +204,9 @@ def explain(
     advice = tuple(stage.advice for stage in advising if stage is not None and stage.advice)
     form = chosen.FORM if inner is chosen else f"{chosen.FORM}, by {inner.NAME}: {inner.FORM}"
     why = form if kernel == "auto" else f"as requested; {form}"
+    is_complete = bool(own) and not advice and kernel == "auto"
     cost, uncounted = estimate(adapted, chosen.NAME), tuple(str(stage) for stage in own if not _is_counted(stage))
-    return Explanation(request, chosen.NAME, why, refused, cost, notes, advice, uncounted)
+    return Explanation(request, chosen.NAME, why, refused, cost, notes, advice, uncounted, is_complete)
 
 
 def _is_counted(stage: Stage) -> bool:
