@@ -71,3 +71,13 @@ def test_open_ended_looks_generalize_to_seeds_alone() -> None:
 
 def test_a_plain_comparison_has_no_notes() -> None:
     assert compare(BASELINE, VARIANT).notes == ()
+
+
+def test_a_decision_that_only_widening_changes_is_said() -> None:
+    baseline, variant = [13.56, 12.83, 15.11, 13.29, 13.39], [15.21, 14.90, 15.59, 15.01, 15.07]
+    comparison = compare(baseline, variant, smallest=0.5)
+    assert comparison.plain_p < 0.05 <= comparison.p
+    (note,) = comparison.notes_by_kind["widening"]
+    assert note.startswith("a plain t test has p = 0.00")
+    assert note.endswith("7 seeds or more are widened less")
+    assert not compare(BASELINE, VARIANT).notes_by_kind["widening"]

@@ -257,7 +257,7 @@ def _check_renormalized(subject: Subject) -> FindingPart:
     sums = after.sum(-1, keepdim=True)
     # A row whose visible weights all underflow cannot be renormalised.
     difference = peak((after / sums - before)[sums[..., 0] > 1e-250])
-    name = "masking after softmax, once renormalised, is masking before it"
+    name = "of this weights stage, masking after it, once renormalised, is masking before it"
     return FindingPart(name, difference, tolerance(before), f"'{subject.mechanism.weights}'")
 
 
@@ -295,7 +295,10 @@ def _check_hidden_pairs(subject: Subject) -> FindingPart:
         bounds.append(tolerance(alone))
     note = f"'{call.mechanism.weights}' and the pairs it may not see"
     return FindingPart(
-        "a row's weights are those of its visible keys alone", largest(differences), largest(bounds), note
+        "under a mask of pairs, a row's weights are those of its visible keys alone",
+        largest(differences),
+        largest(bounds),
+        note,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .arm_data import has_learned
 from .formatting import show, show_p, show_value
+from .skewness import MIN_SEEDS_FOR_EXACT
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ def _note_skewness(comparison: Comparison) -> Iterator[str]:
         yield (
             f"the differences are skewed ({show(skewness)}), which a t interval does not account for: its {side} half "
             f"is widened by a factor of {factor:.2g}"
+        )
+
+
+def _note_widening(comparison: Comparison) -> Iterator[str]:
+    if comparison.question.looks != "open" and comparison.plain_p < comparison.level <= comparison.p:
+        more = ""
+        if comparison.data.num_seeds < MIN_SEEDS_FOR_EXACT:
+            more = f"; {MIN_SEEDS_FOR_EXACT} seeds or more are widened less"
+        yield (
+            f"a plain t test has {show_p(comparison.plain_p)} and would say that the arms differ: it errs too often "
+            f"with scores that are few or skewed, so that interval and p are widened{more}"
         )
 
 
@@ -101,7 +113,7 @@ def _note_power(comparison: Comparison) -> Iterator[str]:
 
 
 WRITERS: dict[str, Callable[[Comparison], Iterator[str]]] = {
-    "method": _note_method, "skewness": _note_skewness,
+    "method": _note_method, "skewness": _note_skewness, "widening": _note_widening,
     "missing scores": _note_missing_scores, "runs": _note_runs, "learning": _note_learning, "examples": _note_examples,
     "power": _note_power,
 }  # fmt: skip
