@@ -13,7 +13,7 @@ MISTAKES = [
     ("explain", "attnlab explain needs MECHANISM…, which is missing\nFor example: attnlab explain"),
     ("audit dot --xyz 1", "attnlab audit has no option --xyz.\n"),
     ("audit dott", "did you mean 'dot'?"),
-    ("audit --model ./nowhere", "is not a folder here"),
+    ("audit --model ./nowhere", "there is no folder './nowhere'"),
     ("bench dot --batch none", "--batch takes a whole number, not 'none'"),
     ("new dot|relu --smallest x", "--smallest takes a number, not 'x'"),
     ("new dot|relu --task txt", "--task takes text, recall or both, not 'txt'"),

@@ -46,7 +46,7 @@ NUM_NORMS = 5
 def train(job: Job, folder: str | Path, display: Display | None = None) -> Result:
     """Train to the end, or resume after an interruption; a run that has ended is not repeated."""
     path = Path(folder)
-    with join_ranks() as ranks:
+    with join_ranks() as ranks, fuse_activations(job.model):
         if not ranks.is_first:
             return Training(job, path, ranks, Display(is_quiet=True)).run()
         with lock_folder(path), display or Display() as shown:
@@ -68,7 +68,6 @@ class Training:
             return
         job.model.to(ranks.device)  # type: ignore[arg-type]
         job.model.train()
-        fuse_activations(job.model)
         self.checkpointer = Checkpointer(job, folder, display.say)
         checkpoint = ranks.broadcast(self.checkpointer.checkpoints.load_last() if ranks.is_first else None)
         precision = checkpoint.state["precision"] if checkpoint else job.settings.precision
