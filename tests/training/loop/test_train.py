@@ -110,7 +110,8 @@ def test_best_and_last_are_both_kept_and_told_apart(tmp_path: Path) -> None:
         job.model.load_state_dict(kept.model, strict=False)
         assert job.dev is not None
         scores, _ = evaluations.evaluate(job.model, job.task, job.dev)
-        assert dict(scores.figures) == found.figures
+        # During training GELU is one operation, which is rounded otherwise.
+        assert dict(scores.figures) == pytest.approx(found.figures, rel=1e-6)
 
 
 def test_a_run_stops_early_only_if_asked(tmp_path: Path) -> None:
