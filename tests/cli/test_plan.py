@@ -13,7 +13,7 @@ from scipy import stats
 
 from attnlab.cli import main
 from attnlab.statistics import Noise, look_limits
-from attnlab.statistics.power import power_of
+from attnlab.statistics.power import compute_power
 
 from ..studies.folders import BETTER, DOT, two_arms, write_folder
 from ..studies.samples import STUDY, content
@@ -43,7 +43,7 @@ def prospect(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[s
 
 def needed(effect: float, power: float, level: float = 0.05) -> int:
     """Return the fewest pairs whose verdict finds an effect with this power."""
-    return next(n for n in range(5, 1000) if power_of(Noise(1.0, math.inf), n, effect, level) >= power)
+    return next(n for n in range(5, 1000) if compute_power(Noise(1.0, math.inf), n, effect, level) >= power)
 
 
 def test_a_folder_is_its_own_pilot(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_a_folder_is_its_own_pilot(pilot: str, capsys: pytest.CaptureFixture[str
     for power in (0.8, 0.9):
         assert found["seeds"][f"{power:g}"] == needed(0.02 / bound, power)
         effect = found["detectable"][f"{power:g}"] / bound
-        assert power_of(Noise(1.0, math.inf), 5, effect) == pytest.approx(power, abs=1e-4)
+        assert compute_power(Noise(1.0, math.inf), 5, effect) == pytest.approx(power, abs=1e-4)
 
 
 def test_what_a_study_has_decided_needs_no_more_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_without_a_spread_a_pilot_is_offered(file: str, capsys: pytest.CaptureFi
     record = json.loads(capsys.readouterr().out)
     assert list(record["detectable_in_sd"]) == ["5", "7", "10", "20"]
     for number, effects in record["detectable_in_sd"].items():
-        assert power_of(Noise(1.0, math.inf), int(number), effects["0.9"], 0.025) == pytest.approx(0.9, abs=1e-3)
+        assert compute_power(Noise(1.0, math.inf), int(number), effects["0.9"], 0.025) == pytest.approx(0.9, abs=1e-3)
 
 
 def test_declared_looks_are_planned_at_the_last_ones_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

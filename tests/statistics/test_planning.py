@@ -10,7 +10,7 @@ from statsmodels.stats.power import TTestIndPower, TTestPower
 from attnlab.errors import StatisticsError
 from attnlab.statistics import Noise, compare, detectable_effect, seeds_needed
 from attnlab.statistics.planning import make_plan, more_seeds
-from attnlab.statistics.power import power_of
+from attnlab.statistics.power import compute_power
 
 PAIRED, UNPAIRED = Noise(1.0, 4), Noise(2.0, 8, growth=2.0, paired=False)
 
@@ -32,13 +32,13 @@ def test_few_seeds_are_more_than_a_t_test_needs() -> None:
 @pytest.mark.parametrize("alpha", [0.05, 0.001])
 def test_one_seed_fewer_is_too_few(noise: Noise, alpha: float) -> None:
     n = int(seeds_needed(noise, 0.7, 0.8, alpha))
-    assert power_of(noise, n, 0.7, alpha) >= 0.8 > power_of(noise, n - 1, 0.7, alpha)
+    assert compute_power(noise, n, 0.7, alpha) >= 0.8 > compute_power(noise, n - 1, 0.7, alpha)
 
 
 @pytest.mark.parametrize("n", [5, 8, 30, 100])
 def test_what_can_be_detected_has_its_power(n: int) -> None:
     effect = detectable_effect(PAIRED, n, 0.8)
-    assert power_of(PAIRED, n, effect) == pytest.approx(0.8, abs=1e-4)
+    assert compute_power(PAIRED, n, effect) == pytest.approx(0.8, abs=1e-4)
 
 
 def test_too_few_seeds_for_a_verdict_detect_nothing() -> None:
@@ -69,8 +69,8 @@ def test_a_plan_that_takes_the_bound_reaches_its_power_more_often() -> None:
     reached = {"bound": 0, "pilot": 0}
     for _ in range(300):
         sd = float(np.std(rng.normal(size=5), ddof=1))
-        reached["pilot"] += power_of(PAIRED, int(seeds_needed(Noise(sd**2, 4), 1.0)), 1.0) >= 0.8
-        reached["bound"] += power_of(PAIRED, int(make_plan(Noise(sd**2, 4), 5, 1.0).seeds[0.8]), 1.0) >= 0.8
+        reached["pilot"] += compute_power(PAIRED, int(seeds_needed(Noise(sd**2, 4), 1.0)), 1.0) >= 0.8
+        reached["bound"] += compute_power(PAIRED, int(make_plan(Noise(sd**2, 4), 5, 1.0).seeds[0.8]), 1.0) >= 0.8
     assert reached["pilot"] / 300 < 0.55
     assert reached["bound"] / 300 > 0.75
 

@@ -63,14 +63,14 @@ def extend_peft() -> None:
         _check_base(self, config)
         loaded = load(self, model_id, adapter_name, *given, **options)
         if not hasattr(self.peft_config[adapter_name], IS_WARNED):
-            _warn_unnamed(self, config)
+            _warn_of_missing_mechanism(self, config)
         return loaded
 
     @functools.wraps(inject)
     def inject_adapter(self: BaseTuner, model: nn.Module, adapter_name: str, *given: Any, **options: Any) -> Any:
         config = self.peft_config[adapter_name]
         _check_base(model, config)
-        _warn_unnamed(model, config)
+        _warn_of_missing_mechanism(model, config)
         _check_learned(model, config)
         injected = inject(self, model, adapter_name, *given, **options)
         _check_targets(model)
@@ -111,7 +111,7 @@ def _check_base(model: nn.Module, config: Any) -> None:
         )
 
 
-def _warn_unnamed(model: nn.Module, config: Any) -> None:
+def _warn_of_missing_mechanism(model: nn.Module, config: Any) -> None:
     """Warn if a saved adapter names no mechanism, and this model has one."""
     mechanism = mechanism_of(model)
     if _get_line(config) is None and hasattr(config, IS_SAVED) and mechanism not in (None, BASELINE):

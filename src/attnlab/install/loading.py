@@ -116,7 +116,7 @@ def set_state(model: PreTrainedModel, facts: dict[str, Any]) -> None:
 def read_config(folder: Path) -> dict[str, Any]:
     """Read the config.json that `save` wrote, with the mechanism under "attnlab"; refuse others and damaged files."""
     if not (folder / CONFIG).is_file():
-        raise InstallError(_describe_missing(folder))
+        raise InstallError(_describe_missing_folder(folder))
     try:
         verify_sums(folder)
     except DamageError as error:
@@ -138,7 +138,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config  # type: ignore[no-any-return]
 
 
-def _describe_missing(folder: Path) -> str:
+def _describe_missing_folder(folder: Path) -> str:
     """Return why a folder without config.json cannot be loaded; name the newest checkpoint if Trainer wrote some."""
     if not folder.exists():
         return f"there is no folder '{folder}'{suggest_file(folder)}"

@@ -29,7 +29,7 @@ from .inspection import RECORD, attention_layers
 from .installation import put
 from .interface import NAME, NAME_WITH_POSITIONS, register
 from .loading import FOR_TRANSFORMERS, check_line, parse_saved_line, read_config, set_state
-from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_plain_files, list_weight_files, remove_replaced, save_instead
+from .saving import INDEX, NEEDS_ATTNLAB, WEIGHTS, list_plain_files, list_weight_files, remove_stale_files, save_instead
 
 
 def extend_transformers() -> None:
@@ -38,7 +38,7 @@ def extend_transformers() -> None:
     allow_output_attentions({NAME, NAME_WITH_POSITIONS})
     hook_checkpoint_choice(_choose_file)
     hook_weight_loading(_restore)
-    _extend("save_pretrained", save_instead, remove_replaced)
+    _extend("save_pretrained", save_instead, remove_stale_files)
     _extend("set_attn_implementation", _refuse_switch)
 
 

@@ -157,7 +157,9 @@ def _make_folder(path: Path) -> None:
         )
 
 
-def remove_replaced(model: PreTrainedModel, save_directory: str | os.PathLike[str], *given: Any, **rest: Any) -> None:
+def remove_stale_files(
+    model: PreTrainedModel, save_directory: str | os.PathLike[str], *given: Any, **rest: Any
+) -> None:
     """Remove the weights of a mechanism, and their hashes, from a folder that plain weights have been saved into."""
     folder = Path(save_directory)
     if (files := list_weight_files(folder)) and list_plain_files(folder):

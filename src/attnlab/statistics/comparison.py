@@ -16,7 +16,7 @@ from .formatting import describe, list_facts, record
 from .inference import Inference, infer
 from .notes import write_notes
 from .planning import Plan, at_upper_bound, make_plan, more_seeds
-from .power import exaggeration_of, power_of
+from .power import compute_exaggeration, compute_power
 from .question import ALPHA, Question
 from .spread import Spread, measure_spread
 from .verdict import MIN_SEEDS, Evidence, Verdict, decide
@@ -120,12 +120,12 @@ class Comparison(Showable):
     @cached_property
     def power_at_smallest(self) -> float:
         """The power of these seeds for a true difference of `smallest`; NaN if the spread is unknown."""
-        return power_of(self.estimate.noise, *self._measured, se=self.estimate.se)
+        return compute_power(self.estimate.noise, *self._measured, se=self.estimate.se)
 
     @cached_property
     def exaggeration(self) -> float:
         """The mean factor by which differences that are found are too large, if the true one is `smallest`."""
-        return exaggeration_of(self.estimate.noise, *self._measured, se=self.estimate.se)
+        return compute_exaggeration(self.estimate.noise, *self._measured, se=self.estimate.se)
 
     @property
     def _measured(self) -> tuple[int, float, float]:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from attnlab.errors import StatisticsError
 
 from .estimate import Noise
-from .power import power_of
+from .power import compute_power
 from .spread import sd_upper_bound
 from .verdict import MIN_SEEDS
 
@@ -76,12 +76,12 @@ def seeds_needed(noise: Noise, effect: float, power: float = 0.8, alpha: float =
     if room <= 0 or noise.per_seed / room > MAX_SEEDS:
         return math.inf
     low, step = max(MIN_SEEDS, math.floor(noise.per_seed / room)) - 1, 1
-    while power_of(noise, low + step, effect, alpha) < power:
+    while compute_power(noise, low + step, effect, alpha) < power:
         low, step = low + step, 2 * step
     high = low + step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power_of(noise, middle, effect, alpha) >= power else (middle, high)
+        low, high = (low, middle) if compute_power(noise, middle, effect, alpha) >= power else (middle, high)
     return float(high)
 
 
@@ -90,10 +90,12 @@ def detectable_effect(noise: Noise, n: int, power: float = 0.8, alpha: float = 0
     if n < MIN_SEEDS:
         return math.nan
     unit = math.sqrt(noise.per_seed / n + noise.fixed)
-    if unit == 0 or power_of(noise, n, 0.0, alpha) >= power:
+    if unit == 0 or compute_power(noise, n, 0.0, alpha) >= power:
         return 0.0
     high = 1.0
-    while power_of(noise, n, high * unit, alpha) < power:
+    while compute_power(noise, n, high * unit, alpha) < power:
         high *= 2
-    effect = scipy.optimize.brentq(lambda size: power_of(noise, n, size * unit, alpha) - power, 0.0, high, xtol=1e-6)
+    effect = scipy.optimize.brentq(
+        lambda size: compute_power(noise, n, size * unit, alpha) - power, 0.0, high, xtol=1e-6
+    )
     return float(effect) * unit

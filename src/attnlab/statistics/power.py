@@ -41,7 +41,7 @@ class _Samples(NamedTuple):
     skewness: Numbers
 
 
-def power_of(noise: Noise, n: int, effect: float, alpha: float = 0.05, se: float | None = None) -> float:
+def compute_power(noise: Noise, n: int, effect: float, alpha: float = 0.05, se: float | None = None) -> float:
     """Return how often n seeds per arm find a true difference: the verdict is BETTER or WORSE, at two-sided alpha.
 
     se: the standard error of the difference if it is not that of n seeds in each arm.
@@ -55,7 +55,7 @@ def power_of(noise: Noise, n: int, effect: float, alpha: float = 0.05, se: float
     return min(1.0, max(0.0, _find_share(shift, _find_limits(noise, n, alpha)) + correction))
 
 
-def exaggeration_of(noise: Noise, n: int, effect: float, alpha: float = 0.05, se: float | None = None) -> float:
+def compute_exaggeration(noise: Noise, n: int, effect: float, alpha: float = 0.05, se: float | None = None) -> float:
     """Return the mean size of the differences that n seeds per arm find, relative to the true effect."""
     se = _find_se(noise, n) if se is None else se
     if math.isnan(se) or n < MIN_SEEDS:

@@ -87,7 +87,7 @@ def explain_unknown_stability(answer: Answer) -> tuple[str, ...]:
     return (f"{UNKNOWN}: {comparison.data.stability.reason}",)
 
 
-def explain_undecided(answers: Sequence[Answer]) -> tuple[str, ...]:
+def explain_inconclusive(answers: Sequence[Answer]) -> tuple[str, ...]:
     """Say once what would decide the answers that are INCONCLUSIVE; empty if there are none."""
     return explain_next_step({
         f"{answer.phase}, {answer.size}, {answer.arm}": answer.comparison

@@ -89,7 +89,7 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
         has_path_keys = has_path_keys and isinstance(place, dict)
         key, rest = (".".join(steps), []) if has_path_keys else _match_steps(place, steps)
         if key is None:
-            raise StudyError(f"{origin}: '{where}' does not exist: {_explain_missing(place, walked, steps[0])}")
+            raise StudyError(f"{origin}: '{where}' does not exist: {_explain_missing_setting(place, walked, steps[0])}")
         walked.append(str(key))
         if not rest:
             break
@@ -103,7 +103,7 @@ def set_value(content: Any, where: str, value: Any, origin: str, above: Path = (
     return [tuple(walked)]
 
 
-def _explain_missing(place: Any, walked: list[str], step: str) -> str:
+def _explain_missing_setting(place: Any, walked: list[str], step: str) -> str:
     """Say which step of a path leads nowhere, and which ones a list has."""
     missing = f"there is no '{'.'.join([*walked, step])}'"
     if not isinstance(place, list) or not place:

@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.studies.integrity import read_table
-from attnlab.studies.integrity.tables.average_columns import list_averaged
+from attnlab.studies.integrity.tables.average_columns import list_columns_of_average
 from tests.studies.integrity.result_tables import write_text
 
 ROWS = "base,84.1,90.2,92.1,88.8\nours,85.0,90.5,92.9,89.5\n"
@@ -49,6 +49,6 @@ def test_an_unclear_average_is_refused_and_the_map_settles_it(tmp_path: Path) ->
 
 def test_an_average_is_over_the_columns_that_it_names() -> None:
     names = ["SQuAD EM", "SQuAD F1", "SQuAD Avg", "MNLI acc", "Avg"]
-    assert list_averaged("SQuAD Avg", names) == ["SQuAD EM", "SQuAD F1"]
-    assert list_averaged("Avg", names) == ["SQuAD EM", "SQuAD F1", "MNLI acc"]
-    assert list_averaged("MNLI avg", names) == []
+    assert list_columns_of_average("SQuAD Avg", names) == ["SQuAD EM", "SQuAD F1"]
+    assert list_columns_of_average("Avg", names) == ["SQuAD EM", "SQuAD F1", "MNLI acc"]
+    assert list_columns_of_average("MNLI avg", names) == []

@@ -18,7 +18,7 @@ SUITES = frozenset({"glue", "superglue", "lra", "mteb", "helm"})
 MIN_OTHERS = 2
 
 
-def list_averaged(name: str, names: Iterable[str]) -> list[str]:
+def list_columns_of_average(name: str, names: Iterable[str]) -> list[str]:
     """Return the others that an average is over by its name; empty if its name is none of an average.
 
     `Avg` and `GLUE Avg` are over all that are no means themselves, `SQuAD Avg` beside `SQuAD EM` and `SQuAD F1` over
@@ -40,7 +40,7 @@ def find_averages(rows: TextTable, names: Sequence[str]) -> list[str]:
     averages = []
     others = [name for name in names if not is_mean(name)]
     for name in filter(is_mean, names if len(others) >= MIN_OTHERS else ()):
-        over = list_averaged(name, names)
+        over = list_columns_of_average(name, names)
         stated = [state_average(name, line, row, over or others, rows.header) for line, row in rows.rows]
         complete = [average for average in stated if average is not None]
         num_between = sum(map(_is_between, complete))
@@ -59,7 +59,7 @@ def find_averages(rows: TextTable, names: Sequence[str]) -> list[str]:
 def list_group_averages(cells: Iterable[Cell]) -> set[str]:
     """Return the parts of groups that are averages of other groups, such as a row `GLUE Avg` below rows of tasks."""
     parts = dict.fromkeys(part for cell in cells for part in cell.group.split(", "))
-    return {part for part in parts if is_mean(part) and (is_aggregate(part) or list_averaged(part, parts))}
+    return {part for part in parts if is_mean(part) and (is_aggregate(part) or list_columns_of_average(part, parts))}
 
 
 def is_mean(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from .average_columns import is_mean, list_averaged, list_group_averages, state_average
+from .average_columns import is_mean, list_columns_of_average, list_group_averages, state_average
 from .column_names import is_aggregate
 from .layout import TableLayout
 from .table import AveragedScore, Cell, StatedAverage, join_words
@@ -22,7 +22,7 @@ def _read_columns(layout: TableLayout) -> Iterator[StatedAverage]:
     for (arm, group, seed), line, row in layout.runs():
         title = join_words(arm, group, f"seed {seed}" if seed else "")
         for name in names:
-            over = list_averaged(name, values) or values
+            over = list_columns_of_average(name, values) or values
             average = state_average(name, line, row, over, layout.rows.header, title)
             if average is not None:
                 yield average
