@@ -14,6 +14,7 @@ from attnlab.machine import describe
 from benchmarks import (
     additive,
     algebra,
+    band,
     bypass,
     commands,
     data,
@@ -49,6 +50,7 @@ TABLES: Mapping[str, Callable[[], Table]] = {
     "commands": commands.table,
     "flex": flex.table,
     "growth": growth.table,
+    "band": band.table,
     "algebra": algebra.table,  # keeps freed memory, as `linear` does: the last two of those that run by default
     "linear": linear.table,
     "mqar": mqar.table,

@@ -78,7 +78,7 @@ def test_stages_of_ones_own_work() -> None:
         "dot | softmax | head_window": "banded", "cosine | relu | sloped_bias": "blockwise",
     }  # fmt: skip
     for line, kernel in declared.items():
-        explanation = attnlab.explain(line, length=300, causal=True)
+        explanation = attnlab.explain(line, length=512, causal=True)
         assert (explanation.kernel, explanation.advice) == (kernel, ())
         assert attnlab.audit(line, causal=True, checks=["equivalences"]).passed
     assert attnlab.audit("dot | alibi_window", checks=["leak", "prefix", "padding", "equivalences"]).passed

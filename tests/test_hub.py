@@ -5,9 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 from huggingface_hub import constants
+from transformers import AutoConfig
 
 from attnlab.errors import PretrainedError
-from attnlab.hub import check_folder_or_name, find_connection_problem
+from attnlab.hub import check_folder_or_name, explain_assumption, find_connection_problem
+from attnlab.pretrained import load_pretrained
 
 
 @pytest.fixture
@@ -21,9 +23,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("runs/missing", "; runs holds baseline"),
         ("./runs/missing", "; runs holds baseline"),
-        ("runs/baselin", ", did you mean 'baseline'?"),
+        ("./runs/baselin", ", did you mean 'baseline'?"),
         ("a/b/c", "; there is no folder a/b either"),
     ],
 )
@@ -36,20 +37,41 @@ def test_a_missing_folder_is_named_with_what_its_parent_holds(
     assert not unreachable_hub
 
 
-@pytest.mark.parametrize("name", ["runs", "runs/baseline", "gpt2", "nowhere/x"])
+@pytest.mark.parametrize("name", ["runs", "runs/baseline", "gpt2", "nowhere/x", "runs/missing"])
 def test_folders_and_possible_names_pass(runs: Path, name: str, unreachable_hub: list[bytes]) -> None:
     check_folder_or_name(name)
     assert not unreachable_hub
 
 
-def test_a_downloaded_name_passes_beside_a_folder_of_its_owner(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(runs))
-    snapshot = runs / "models--runs--missing" / "snapshots" / "1"
-    snapshot.mkdir(parents=True)
-    (snapshot / "config.json").write_text("{}")
-    (snapshot.parent.parent / "refs").mkdir()
-    (snapshot.parent.parent / "refs" / "main").write_text("1")
-    check_folder_or_name("runs/missing")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("runs/baseline", ""),
+        ("nowhere/x", "there is no folder 'nowhere/x'; it was taken for a name on the hub"),
+        (
+            "runs/missing",
+            "there is no folder 'runs/missing'; runs holds baseline; it was taken for a name on the hub; "
+            "./runs/missing would be a folder",
+        ),
+        (
+            "runs/baselin",
+            "there is no folder 'runs/baselin', did you mean 'baseline'? It was taken for a name on the hub; "
+            "./runs/baselin would be a folder",
+        ),
+    ],
+)
+def test_a_name_beside_a_folder_of_its_owner_is_one_on_the_hub(runs: Path, name: str, words: str) -> None:
+    assert explain_assumption(name) == words
+
+
+def test_the_error_for_a_name_that_the_hub_has_not_says_what_was_assumed(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(
+        PretrainedError, match=r"^there is no folder 'runs/missing'; .* taken for a name on the hub; .*"
+    ):
+        load_pretrained(AutoConfig, "runs/missing")
 
 
 @pytest.mark.parametrize("is_dataset", [False, True])

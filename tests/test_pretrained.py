@@ -63,7 +63,9 @@ def test_a_missing_folder_is_not_asked_for_at_the_hub(unreachable_hub: list[byte
 
 @pytest.mark.parametrize("kind", [transformers.AutoConfig, transformers.AutoTokenizer, transformers.AutoModel])
 def test_a_hub_that_cannot_be_reached_is_asked_once(unreachable_hub: list[bytes], kind: type) -> None:
-    with pytest.raises(PretrainedError, match=r"'nowhere/x' is no folder here, and the hub cannot be reached \(127"):
+    with pytest.raises(
+        PretrainedError, match=r"'nowhere/x'; it was taken for a name on the hub\. The hub cannot be reached \(127"
+    ):
         load_pretrained(kind, "nowhere/x")
     assert len(unreachable_hub) == 1
 

@@ -18,18 +18,28 @@ TIMEOUT = 5.0
 def check_folder_or_name(name: str | Path) -> None:
     """Refuse a folder that does not exist, unless this may be a name on the hub; takes no time and no network.
 
-    OWNER/NAME is a folder if there is a folder OWNER here, except for names that were downloaded before.
+    OWNER/NAME that is no folder is a name on the hub, also if there is a folder OWNER here, as in transformers;
+    ./OWNER/NAME is always a folder.
     """
     folder = expand_path(name)
     if folder.exists():
         return
-    text = str(name)
-    if not HUB_NAME.fullmatch(text):
+    if not HUB_NAME.fullmatch(str(name)):
         raise PretrainedError(
             f"there is no folder '{name}'{suggest_file(folder)} (a name on the hub would be 'NAME' or 'OWNER/NAME')"
         )
-    if "/" in text and folder.parent.is_dir() and not is_downloaded(text):
-        raise PretrainedError(f"there is no folder '{name}'{suggest_file(folder)}")
+
+
+def explain_assumption(name: str | Path) -> str:
+    """Say that a name was taken for one on the hub, since it is no folder; empty for a folder."""
+    folder, text = expand_path(name), str(name)
+    if folder.exists() or not HUB_NAME.fullmatch(text):
+        return ""
+    has_owner = "/" in text and folder.parent.is_dir()
+    hint = suggest_file(folder) if has_owner else ""
+    advice = f"; ./{text} would be a folder" if has_owner else ""
+    joint = " It" if hint.endswith("?") else "; it"
+    return f"there is no folder '{text}'{hint}{joint} was taken for a name on the hub{advice}"
 
 
 def check_available(name: str | Path) -> None:
@@ -38,7 +48,7 @@ def check_available(name: str | Path) -> None:
     if expand_path(name).exists() or is_downloaded(str(name)):
         return
     if problem := find_connection_problem(str(name)):
-        raise PretrainedError(f"'{name}' is no folder here, and the hub cannot be reached ({problem})")
+        raise PretrainedError(f"{explain_assumption(name)}. The hub cannot be reached ({problem})")
 
 
 def is_downloaded(name: str) -> bool:

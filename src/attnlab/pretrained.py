@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError, PretrainedError
-from attnlab.hub import check_available, check_folder_or_name
+from attnlab.hub import check_available, check_folder_or_name, explain_assumption
 from attnlab.inputs import check_regular, expand_path
 
 MAX_LAYERS, MAX_SIZE = 10_000, 2**31
@@ -36,7 +36,9 @@ def load_pretrained(kind: Any, name: str | Path, **options: Any) -> Any:
     except Exception as error:
         lines = str(error).strip().splitlines()
         reason = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-        raise PretrainedError(reason.rstrip(".;")) from error
+        reason = reason.rstrip(".;")
+        assumption = explain_assumption(name)
+        raise PretrainedError(f"{assumption}. {reason}" if assumption else reason) from error
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """`attnlab.audit`: what it takes, and what it returns."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -50,3 +52,10 @@ def test_an_audit_leaves_random_numbers_and_threads_alone() -> None:
     assert torch.get_num_threads() == threads
     again = attnlab.audit("token-dropout", causal=True, checks=["padding", "gradient", "numerics"])
     assert first.record()["findings"] == again.record()["findings"]
+
+
+def test_a_folder_says_how_its_model_is_audited(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="is a folder") as caught:
+        attnlab.audit(str(tmp_path))
+    assert f"attnlab.load({str(tmp_path)!r})" in str(caught.value)
+    assert f"attnlab audit --model {tmp_path}" in str(caught.value)

@@ -76,6 +76,21 @@ def test_a_stage_that_counts_forbidden_pairs_without_asking_is_refused() -> None
 
 
 @pytest.mark.usefixtures("own_stages")
+def test_a_score_that_counts_visible_keys_is_sound() -> None:
+    @stage("log_n_score")
+    @dataclass(frozen=True)
+    class LogN(Score):
+        """q·k/√d · log(1 + n)"""
+
+        def __call__(self, q: Tensor, k: Tensor, p: Params, *, visible: Tensor) -> Tensor:
+            num_keys: Tensor = visible.sum(-1, keepdim=True)
+            return torch.mul(q @ k.mT / q.shape[-1] ** 0.5, (1 + num_keys).to(q.dtype).log())
+
+    audit = attnlab.audit("log_n_score | softmax", causal=True, checks=["equivalences"])
+    assert audit.passed, str(audit)
+
+
+@pytest.mark.usefixtures("own_stages")
 def test_a_wrong_declaration_is_said_in_one_sentence() -> None:
     @stage("not_pointwise")
     @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from attnlab.training import FeatureStream, Segment
 from benchmarks import (
     additive,
     algebra,
+    band,
     bypass,
     data,
     distance,
@@ -46,6 +47,7 @@ TINY_TABLES: dict[str, Callable[[], Table]] = {
     "linear": partial(linear.table, TINY, 8, 0),
     "distance": partial(distance.table, TINY, 8, TINY, 8, 0),
     "stages": partial(stages.table, TINY, 8, 0),
+    "band": partial(band.table, (TINY,), (32,), ("dot | softmax | window(4)",), 0),
     "algebra": partial(algebra.table, TINY, 8, 8, 0, 1),
     "threads": partial(threads.table, TINY, 8, 1),
     "bypass": partial(bypass.table, TINY, 8, 0),

@@ -32,6 +32,11 @@ def test_an_unfinished_study_can_be_resumed(tmp_path: Path, capsys: pytest.Captu
     assert "the same command resumes the study" in shown
 
 
+def test_a_smoke_test_ends_with_what_answers_the_question(capsys: pytest.CaptureFixture[str]) -> None:
+    print_conclusion(Conclusion([], 10, 10, {}, smoke_test="this is only a smoke test"), "study")
+    assert capsys.readouterr().out.endswith("this is only a smoke test\n")
+
+
 def test_failed_runs_are_listed_with_their_reasons(capsys: pytest.CaptureFixture[str]) -> None:
     print_conclusion(Conclusion([], 9, 10, {"recall, tiny, dot, seed 1": "out of memory"}), "study")
     assert "failed: recall, tiny, dot, seed 1: out of memory" in capsys.readouterr().out

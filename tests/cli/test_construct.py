@@ -131,3 +131,14 @@ def test_a_wrong_request_is_named(words: str, said: str, capsys: pytest.CaptureF
 def test_without_anything_an_example_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["construct"]) == 2
     assert "For example: attnlab construct select --index 0" in capsys.readouterr().err
+
+
+def test_superposition_points_to_extract(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["construct", "superposition"]) == 2
+    assert "extract takes one value out of a sum of several" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--index", "--indices"])
+def test_an_index_of_an_average_points_to_subset(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["construct", "average", option, "0"]) == 2
+    assert "--subset 0,1 names" in capsys.readouterr().err

@@ -84,3 +84,43 @@ def test_perplexities_as_means_are_said_to_be_compared_as_they_are(
     path.write_text("model,ppl\nbase,24.8 ± 0.2\nours,23.5 ± 0.1\n", encoding="utf-8")
     main(["judge", str(path), "--seeds", "5"])
     assert "are compared as they are and not by their logarithms" in " ".join(capsys.readouterr().out.split())
+
+
+def write_runs(tmp_path: Path, *rows: str) -> str:
+    path = tmp_path / "accuracy.csv"
+    path.write_text("\n".join(["model,s1,s2,s3,s4,s5,s6,s7,s8", *rows]), encoding="utf-8")
+    return str(path)
+
+
+BASELINE_ROW = "base,82.01,81.62,82.33,81.94,82.15,82.26,81.87,82.08"
+
+
+def test_one_p_is_printed_and_the_test_that_decides_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["judge", write_runs(tmp_path, BASELINE_ROW, "ours,83.11,82.72,83.43,82.84,83.05,82.96,82.27,81.98")])
+    shown = capsys.readouterr().out
+    header = next(line for line in shown.splitlines() if line.startswith("arm "))
+    assert header.split("interval")[1].split() == ["p", "adjusted", "p", "verdict"]
+    text = " ".join(shown.split())
+    assert "Seeds are compared unpaired (Welch t, widened)" in text
+    assert "Interval and p come from the test in brackets, and the verdict rests on it alone." in text
+
+
+def test_a_rank_test_beside_the_t_test_is_said_to_decide_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["judge", write_runs(tmp_path, BASELINE_ROW, "ours,83.11,82.72,83.43,82.84,83.05,82.96,83.27,nan")])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(a rank test) and of equal failure rates (Fisher's test) decide nothing here" in text
+    assert "(ranks)" not in text
+
+
+def test_a_p_of_ranks_is_marked_and_the_verdict_that_rests_on_it_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["judge", write_runs(tmp_path, BASELINE_ROW, "ours,81.61,81.52,81.93,82.04,80.95,nan,nan,nan")])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(ranks)" in text
+    assert "ours accuracy: p is of a rank test that counts each failed run as the worst result" in text
+    assert "The verdict rests on this rank test." in text

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import io
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attnlab.cli import main
-from attnlab.cli.new import write_new
+from attnlab.cli.new import DEFAULT_SEEDS, MIN_SEEDS, write_new
 from attnlab.errors import RequestError
+from attnlab.statistics import Noise
+from attnlab.statistics.power import compute_power
 from attnlab.studies.file.reading import read_design
 
 
@@ -110,6 +113,22 @@ def test_a_text_of_one_s_own_is_the_only_task(capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr().out
     assert "run other.toml --out other --workers 2" in said
     assert "warning" not in said
+
+
+def test_the_number_of_seeds_comes_with_what_it_detects() -> None:
+    detected = {"5": "the fewest that give a verdict; they find a difference of 3.0 SDs", "7": "of 1.6 SDs"}
+    for seeds, words in detected.items():
+        assert main(["new", "cosine", "--task", "text", "--seeds", seeds, "--out", f"{seeds}.toml"]) == 0
+        assert words in Path(f"{seeds}.toml").read_text(encoding="utf-8")
+    assert main(["new", "cosine", "--seeds", "4"]) == 0
+    assert "fewer than 5 give no verdict" in Path("study.toml").read_text(encoding="utf-8")
+
+
+def test_the_default_number_of_seeds_doubles_the_power_of_the_fewest() -> None:
+    assert main(["new", "cosine"]) == 0
+    assert len(read_design("study.toml").seeds) == DEFAULT_SEEDS
+    powers = {seeds: compute_power(Noise(1.0, math.inf), seeds, 1.5) for seeds in (MIN_SEEDS, DEFAULT_SEEDS)}
+    assert powers[DEFAULT_SEEDS] > 2 * powers[MIN_SEEDS]
 
 
 def test_every_number_has_its_reason() -> None:

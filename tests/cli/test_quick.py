@@ -63,4 +63,7 @@ def test_a_hub_that_cannot_be_reached_is_said(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     shown = run_quickly("audit", "--model", "nowhere/x", statuses=(2,))
-    assert "'nowhere/x' is no folder here, and the hub cannot be reached (127.0.0.1" in shown
+    assert (
+        "there is no folder 'nowhere/x'; it was taken for a name on the hub. The hub cannot be reached (127.0.0.1"
+        in shown
+    )

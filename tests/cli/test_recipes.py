@@ -17,6 +17,9 @@ def test_the_list_has_the_runs_of_every_budget_and_needs_no_torch() -> None:
     listed = {recipe["name"]: recipe for recipe in json.loads(run_quickly("recipes", "--json"))}
     assert set(listed) == set(list_recipes())
     assert "seconds" not in listed["quickstart"]
+    assert {name: listed[name]["answered_by"] for name in ("quickstart", "minigpt-masks", "probes")} == {
+        "quickstart": "smoke", "minigpt-masks": "minutes", "probes": "laptop",
+    }  # fmt: skip
     design = read_design(list_recipes()["value-bypass"], "smoke")
     num_seeds = sum(1 if phase.is_shared else len(design.seeds) for phase in design.phases)
     assert listed["value-bypass"]["runs"]["smoke"] == num_seeds * len(design.arms) * len(design.sizes)
@@ -30,7 +33,9 @@ def test_a_recipe_is_listed_and_copied(
     listed = capsys.readouterr().out
     assert all(name in listed for name in list_recipes())
     assert all(example in listed for example in ("[search] over = {", 'match = "operations"', "[trend] over = "))
+    assert "Answered by: the smallest budget that answers the question" in listed
     assert main(["recipes", "copy", "probes"]) == 0
+    assert "attnlab run probes.toml --budget laptop --out DIR runs it" in capsys.readouterr().out
     assert Path("probes.toml").read_bytes() == list_recipes()["probes"].read_bytes()
     assert main(["recipes", "copy", "probes"]) == 2
     assert "exists already" in capsys.readouterr().err

@@ -102,7 +102,7 @@ def test_padding_changes_nothing_for_real_tokens(name: str, side: str) -> None:
     torch.testing.assert_close(padded, alone, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("line", ["dot | softmax", RELU])
+@pytest.mark.parametrize("line", ["dot | softmax", RELU, "dot | softmax | shift(keys)", "dot | softmax | forget"])
 def test_packed_sequences_do_not_see_each_other(line: str) -> None:
     model = attnlab.install(build("llama"), line)
     positions = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])
@@ -110,6 +110,16 @@ def test_packed_sequences_do_not_see_each_other(line: str) -> None:
         packed = model(tokens(1), position_ids=positions, use_cache=False).last_hidden_state
         second = model(tokens(1)[:, 4:]).last_hidden_state
     torch.testing.assert_close(packed[:, 4:], second, rtol=1e-4, atol=1e-5)
+
+
+def test_the_delta_rule_refuses_packed_sequences_and_takes_windows_and_padding() -> None:
+    line = "dot(scale=1) | identity | norm(l2) | delta"
+    model = attnlab.install(build("llama"), line)
+    with pytest.raises(InstallError, match="packed sequences"):
+        model(tokens(1), position_ids=torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]]), use_cache=False)
+    for side in ("right", "left"):
+        model(tokens(), attention_mask=padding(side))
+        attnlab.install(build("mistral window"), line)(tokens(), attention_mask=padding(side))
 
 
 @pytest.mark.parametrize("line", ["dot | softmax", RELU])

@@ -3,9 +3,8 @@
 What is right is said by the same model with an attention that computes the formula row by row, for one sequence alone.
 """
 
-from __future__ import annotations
-
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, AutoModelFo
 from transformers.masking_utils import sdpa_mask
 
 import attnlab
+from attnlab import Dims, Forget, Parameter, Params, stage
 from attnlab.errors import InstallError
 from attnlab.install import attention_layers, set_prefix
 from tests.user_stages import LINES, attend_by_formula, register
@@ -212,3 +212,21 @@ def test_saved_and_loaded_it_is_told_positions_again(tmp_path: Any) -> None:
     ids = tokens(1, LENGTH)
     with torch.no_grad():
         torch.testing.assert_close(by_pieces(again, ids, 4, static(again, 20)), model(ids).logits)
+
+
+def test_a_forget_stage_with_a_parameter_per_key_head_gets_one_per_query_head() -> None:
+    """It gets keys that are repeated for the heads of the queries."""
+
+    @stage("key_norm")
+    @dataclass(frozen=True)
+    class KeyNorm(Forget):
+        uses_x = False
+
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"b": Parameter((dims.num_key_heads,), 0.0, 1.0)}
+
+        def log_kept(self, x: Tensor | None, p: Params, k: Tensor) -> Tensor:
+            return -torch.nn.functional.softplus(p["b"][:, None, None] - k.norm(dim=-1, keepdim=True))
+
+    model = attnlab.install(build("llama grouped", AutoModelForCausalLM), "dot | softmax | key_norm")
+    assert attnlab.audit(model, checks=["gradient"]).passed

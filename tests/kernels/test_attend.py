@@ -19,9 +19,9 @@ from attnlab.mechanisms.scores import Dot
 
 from .problems import tokens_for, x_for
 
-KEYS = torch.tensor([[0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]])
-VALUES = torch.tensor([[3, 2, -4], [3, -2, 4], [3, 2, 0], [3, 2, 0]])
-QUERY = torch.tensor([-2, 1, 1])
+KEYS = torch.tensor([[0.0, 1, 2], [1, 1, 2], [-1, 1, -2], [0, -1, -2]])
+VALUES = torch.tensor([[3.0, 2, -4], [3, -2, 4], [3, 2, 0], [3, 2, 0]])
+QUERY = torch.tensor([-2.0, 1, 1])
 
 
 def tensors(*shape: int, seed: int = 0) -> list[Tensor]:
@@ -111,6 +111,13 @@ WRONG = [
     Bad(ShapeError, "torch tensor, not list", {"q": [1.0]}),
     Bad(ShapeError, "[batch, heads, length, head_dim]", {"q": torch.zeros(1, 2, 3, 5, 4)}),
     Bad(ShapeError, "real numbers", {"q": torch.zeros(2, 3, 5, 4, dtype=torch.complex64)}),
+    Bad(ShapeError, "q must hold real numbers of one of the dtypes", {"q": torch.zeros(2, 3, 5, 4, dtype=torch.int64)}),
+    Bad(ShapeError, "not torch.bool", {"v": torch.zeros(2, 3, 5, 4, dtype=torch.bool)}),
+    Bad(ShapeError, "not torch.float8_e4m3fn", {"k": torch.zeros(2, 3, 5, 4, dtype=torch.float8_e4m3fn)}),
+    Bad(ShapeError, "k must be a dense tensor", {"k": torch.zeros(2, 3, 5, 4).to_sparse()}),
+    Bad(ShapeError, "must be on one device: q is on cpu, k is on meta", {"k": torch.zeros(2, 3, 5, 4, device="meta")}),
+    Bad(ShapeError, "q and mask must be on one device", {"mask": torch.ones(5, 5, dtype=torch.bool, device="meta")}),
+    Bad(ShapeError, "holds shapes without numbers", {name: torch.zeros(2, 3, 5, 4, device="meta") for name in "qkv"}),
     Bad(ShapeError, "x must have a row for each", {"mechanism": "value-bypass", "x": torch.zeros(2, 3, 6, 4)}),
     Bad(MechanismError, "did you mean 'softmax'", {"mechanism": "dot | sofmax"}),
     Bad(MechanismError, "not int", {"mechanism": 3}),

@@ -128,6 +128,26 @@ def test_pairs_grow_with_the_length_times_the_window() -> None:
     assert long.cost.operations < 2.1 * short.cost.operations
 
 
+@pytest.mark.parametrize(
+    ("window", "length", "causal", "kernel", "why"),
+    [
+        (16, 256, True, "sdpa", "is slower below 512 keys"),
+        (16, 512, True, "banded", ""),
+        (256, 512, True, "banded", ""),
+        (256, 512, False, "sdpa", "has no keys to skip"),
+        (300, 512, True, "sdpa", "a block of queries sees 395 of 512, and 75% is the most"),
+        (256, 1024, False, "banded", ""),
+    ],
+)
+def test_a_band_is_chosen_where_it_skips_enough(window: int, length: int, causal: bool, kernel: str, why: str) -> None:
+    line = f"dot | softmax | window({window})"
+    found = explain(line, length, causal=causal)
+    assert found.kernel == kernel
+    assert why in str(found)
+    assert bool(why) == ("banded" in found.refused)
+    assert explain("dot | softmax | window(16)", length, kernel="banded").kernel == "banded"
+
+
 @pytest.mark.parametrize("kind", ["none", "keys", "keys of each head"])
 def test_softmax_in_a_band_does_not_depend_on_how_heads_are_grouped(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(banded_softmax, "NUM_PAIRS", 1)

@@ -12,7 +12,7 @@ from torch import Tensor
 import attnlab
 from attnlab.errors import MechanismError, ShapeError
 from attnlab.kernels.attend import attend_with_weights
-from attnlab.mechanisms import Dims, Output, Parameter, Params, Weights, stage
+from attnlab.mechanisms import Dims, Output, Parameter, Params, TokenDropout, Weights, stage
 from tests.install.models import build, tokens
 
 pytestmark = pytest.mark.usefixtures("own_stages")
@@ -76,3 +76,36 @@ def test_errors_of_attnlab_stay_as_they_are() -> None:
     declare(Weights, lambda self, scores, n, p: scores[..., :1])
     with pytest.raises(ShapeError, match="'mine' must return"):
         attnlab.attend(Q, Q, Q, "dot | mine")
+
+
+def return_nothing(self: Any, scores: Tensor, n: Tensor, p: Any) -> Any:
+    return None
+
+
+def add_in_place(self: Any, scores: Tensor, n: Tensor, p: Any) -> Tensor:
+    return torch.relu(scores.add_(1))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_stage_without_a_return_is_named(causal: bool) -> None:
+    declare(Weights, return_nothing)
+    with pytest.raises(ShapeError, match=r"'mine' must return .*not None: its call has no return"):
+        attnlab.attend(Q, Q, Q, "dot | mine", causal=causal)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_stage_that_changes_its_input_is_named(causal: bool) -> None:
+    declare(Weights, add_in_place)
+    with pytest.raises(MechanismError, match=r"'mine' changed a tensor that it was given, in place"):
+        attnlab.attend(Q, Q, Q, "dot | mine", causal=causal)
+
+
+@pytest.mark.parametrize("kept", [None, 1.0, torch.ones(1, 1, 1, 600), torch.ones(1, 1, 1, 5, dtype=torch.bool)])
+def test_token_dropout_that_returns_no_booleans_of_keys_is_named(kept: Any) -> None:
+    def draw_kept_keys(self: Any, batch: int, num_keys: int, generator: torch.Generator) -> Any:
+        return kept
+
+    methods = {"draw_kept_keys": draw_kept_keys, "__module__": __name__}
+    stage("mine")(dataclass(frozen=True)(type("Mine", (TokenDropout,), methods)))
+    with pytest.raises(ShapeError, match=r"draw_kept_keys of 'mine.*' must return booleans \[b 1 1 k\]"):
+        attnlab.attend(Q, Q, Q, "dot | softmax | mine(0.5)", training=True)

@@ -129,6 +129,18 @@ def test_a_stage_that_counts_forbidden_pairs_is_refused_with_what_to_write() -> 
     attend(q, k, v, "dot | careless")  # nothing is forbidden here
 
 
+def test_weights_that_are_not_finite_are_not_said_to_depend_on_masked_pairs() -> None:
+    @stage("logarithmic")
+    @dataclass(frozen=True)
+    class Logarithmic(Weights):
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return scores.log().softmax(-1)
+
+    q, k, v = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0)).unbind(0)
+    with pytest.raises(MechanismError, match="'logarithmic' are not finite for finite scores"):
+        attend(q, k, v, "dot | logarithmic", causal=True)
+
+
 @pytest.mark.parametrize("kernel", ["reference", "rowwise"])
 def test_a_plain_softmax_of_anything_leaves_forbidden_pairs_out(kernel: str) -> None:
     @stage("plain")

@@ -1,5 +1,7 @@
 """Visibility: counts agree with the pairs they count, for every kind of mask and any block of rows."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -64,3 +66,18 @@ def test_a_mask_gets_four_axes() -> None:
 def test_a_mask_that_does_not_fit_is_refused(mask: Tensor, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         as_mask(mask, (2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (torch.ones(2, 10, dtype=torch.bool), "as mask[:, None, None, :]"),
+        (torch.ones(2, 10, 10, dtype=torch.bool), "as mask[:, None]"),
+        (torch.ones(9, dtype=torch.bool), "omitted leading axes count as 1"),
+        ([[True] * 10] * 10, "it is a list"),
+    ],
+)
+def test_a_wrong_mask_is_refused_with_what_to_write(mask: Any, message: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        as_mask(mask, (2, 4, 10, 10))
+    assert message in str(caught.value)

@@ -1,5 +1,6 @@
 """`audit`: run every check on a mechanism or a model and return the findings."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -9,7 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnlab.errors import AttnlabWarning, RequestError
+from attnlab.errors import AttnlabWarning, MechanismError, RequestError
+from attnlab.inputs import expand_path
 from attnlab.kernels.measure import one_thread
 from attnlab.mechanisms import LayeredMechanism, Line, Mechanism, parse_line
 
@@ -50,7 +52,7 @@ def audit(
     """
     if causal is not None and not isinstance(causal, bool):
         raise RequestError(f"causal must be True, False or None, not {causal!r}")
-    line = None if isinstance(subject, nn.Module) else parse_line(subject)
+    line = None if isinstance(subject, nn.Module) else parse_subject(subject)
     if isinstance(line, LayeredMechanism):
         options: Any = {"causal": causal, "checks": checks, "train": train, "seed": seed, "progress": progress}
         return merge_audits(line, {mechanism: audit(mechanism, **options) for mechanism in line.distinct})
@@ -91,6 +93,19 @@ def audit(
             if finding is not None:
                 findings.append(finding)
     return Audit(audited.title, audited.causal, Findings(findings), perf_counter() - start)
+
+
+def parse_subject(subject: str | Line) -> Line:
+    """Read the line of an audit; the error for a model's folder says how its model is audited."""
+    try:
+        return parse_line(subject)
+    except MechanismError as error:
+        if isinstance(subject, str | os.PathLike) and expand_path(subject).is_dir():
+            raise RequestError(
+                f"'{subject}' is a folder, and an audit takes a line or a model; to audit the model in it: "
+                f"attnlab.audit(attnlab.load({str(subject)!r})), or attnlab audit --model {subject}"
+            ) from error
+        raise
 
 
 def _find_non_finite(audited: Any) -> NonFinite | None:

@@ -16,19 +16,18 @@ from torch import Tensor
 from attnlab.kernels import reference
 from attnlab.kernels.attend import attend, weights
 from attnlab.kernels.call import Call, MaskKind
-from attnlab.kernels.masks import call_mask, list_position_masks
 from attnlab.kernels.prepare import prepare
 from attnlab.kernels.standins import fill_standins
 from attnlab.mechanisms import CausalMask, Mechanism, Positions, Value
 
 from .check import check
+from .declarations import DECLARATION, check_declarations
 from .finding import Finding, FindingPart, judge_parts
 from .stage_faults import find_stage_of_blocks
 from .subject import LONG, MANY_HEADS, SHORT, Mode, Subject, compute_gradients, draw_mask, largest, peak, tolerance
 
 NAME = "equivalences"
 REFERENCE = "reference"
-DECLARATION = "what a stage declares"
 MASKS: tuple[MaskKind, ...] = ("none", "keys", "pairs")
 
 SEVERAL = 2
@@ -41,7 +40,7 @@ SPANS = {"linear": 2100, "sdpa": 600}
 @check(NAME, kind="equivalences")
 def equivalences(subject: Subject) -> Finding:
     """Compute both ways what must be equal."""
-    parts = list(_check_declarations(subject))
+    parts = list(check_declarations(subject))
     if all(part.passed for part in parts):  # kernels rely on the declarations
         parts += [*_compare_kernels(subject), *_check_identities(subject)]
     identities = [
@@ -61,79 +60,6 @@ def equivalences(subject: Subject) -> Finding:
         ),
         where=lambda bad: (find_stage_of_blocks(subject) or f"kernel {bad.kernel}") if bad.kernel else bad.note,
     )  # fmt: skip
-
-
-def _check_declarations(subject: Subject) -> Iterator[FindingPart]:
-    """Compare what a stage declares, and faster kernels rely on, with its call."""
-    inputs, learned = subject.inputs(1, SHORT, torch.float64), subject.cast_parameters(torch.float64)
-    call, _ = prepare(
-        inputs["q"], inputs["k"], inputs["v"], subject.mechanism, parameters=learned, x=inputs.get("x"),
-        first=inputs.get("first"), tokens=subject.read_tokens(inputs),
-    )  # fmt: skip
-    score, weights = call.mechanism.score, call.mechanism.weights
-    p = call.params_of(score)
-    scores = score(call.q, call.k, p, **call.gather_needs(score, None)).detach()
-    name = type(weights).__name__
-    if weights.pointwise:
-        n, given = torch.full((1, 1, 1, 1), SHORT, dtype=scores.dtype), call.gather_needs(weights, None)
-        changed = torch.cat([scores[..., :1], scores[..., 1:].flip(-1) + 1], -1)
-        first, second = (weights(s, n, call.params_of(weights), **given)[..., :1].detach() for s in (scores, changed))
-        claim = f"{name} declares pointwise = True: each weight depends only on its own score"
-        yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
-    if weights.is_softmax:
-        yield _check_softmax(call, scores)
-    name, what = type(score).__name__, "query_features(q)·key_features(k)"
-    if score.form == "features":
-        q, k = score.query_features(call.q, p), score.key_features(call.k, p)
-        product = (q @ k.mT).detach()
-        if score.bias_of is not None and call.positions is not None:
-            product, what = product + score.position_bias(call.positions, p).detach(), f"{what} + position_bias"
-        claim = f'{name} declares form = "features": its score is {what}'
-        yield FindingPart(claim, peak(product - scores), tolerance(scores), DECLARATION)
-    for stage in call.mechanism.bias_stages:
-        if stage.bias_of == "distances" and call.positions is not None:
-            moved, own = Positions(call.positions.queries + 3, call.positions.keys + 3), call.params_of(stage)
-            first, second = (stage.position_bias(where, own).detach() for where in (call.positions, moved))
-            claim = (
-                f'{type(stage).__name__} declares bias_of = "distances": its bias depends only on the position of the '
-                "query minus that of the key"
-            )
-            yield FindingPart(claim, peak(first - second), tolerance(first), DECLARATION)
-    yield from _check_masks(call)
-
-
-def _check_softmax(call: Call, scores: Tensor) -> FindingPart:
-    """Compare weights that declare themselves a softmax with one of scores times row_factor, with a sink."""
-    stage, p = call.mechanism.weights, call.params_of(call.mechanism.weights)
-    n = torch.full((1, 1, 1, 1), SHORT, dtype=scores.dtype)
-    found = stage(scores, n, p, **call.gather_needs(stage, None)).detach()
-    what, row = "a softmax", scores
-    if stage.has_row_factor:
-        what, row = f"{what} of scores times row_factor", scores * stage.row_factor(n, p)
-    if stage.has_sink:
-        what, sink = f"{what}, with sink_score", torch.as_tensor(stage.sink_score(p), dtype=row.dtype)
-        row = torch.cat([row, sink.reshape(1, -1, 1, 1).expand(*row.shape[:3], 1)], -1)
-    expected = torch.softmax(row, -1)[..., : scores.shape[-1]].detach()
-    claim = f"{type(stage).__name__} declares is_softmax = True: its weights are {what}"
-    return FindingPart(claim, peak(found - expected), tolerance(expected), DECLARATION)
-
-
-def _check_masks(call: Call) -> Iterator[FindingPart]:
-    """Compare the reach of masks, and what they depend on, with their calls."""
-    places = torch.arange(LONG)[None, None]
-    for mask in list_position_masks(call.mechanism):
-        shape = (1, call.q.shape[1], LONG, LONG)
-        shown, moved = (
-            call_mask(mask, Positions(at, at), shape).expand(1, -1, LONG, LONG) for at in (places, places + 3)
-        )
-        name, reach = type(mask).__name__, mask.find_reach(shape[1])
-        if reach is not None:
-            beyond = shown & ((places[0, 0, :, None] - places[0, 0]).abs() >= reach)
-            claim = f"{name} declares reach = {reach}: no query sees a key at this distance or beyond"
-            yield FindingPart(claim, float(beyond.any()), 0.0, DECLARATION)
-        if mask.is_by_distance:
-            claim = f"{name} declares is_by_distance = True: its pairs depend on distances alone"
-            yield FindingPart(claim, float((shown != moved).any()), 0.0, DECLARATION)
 
 
 def _compare_kernels(subject: Subject) -> Iterator[FindingPart]:
@@ -202,7 +128,9 @@ def _check_identities(subject: Subject) -> Iterator[FindingPart]:
     # A mask by scores chooses among later keys too if they are masked after the weights.
     has_row_masks = any(stage.is_by_row for stage in mechanism.mask)
     mixes_pairs = mechanism.heads is not None and mechanism.heads.mixes_pairs
-    is_chosen_apart = not has_row_masks and not mixes_pairs
+    # A score that reads which pairs are visible sees others if they are masked after the weights.
+    reads_mask = "visible" in (*mechanism.score.inputs, *mechanism.weights.inputs)
+    is_chosen_apart = not has_row_masks and not mixes_pairs and not reads_mask
     if sums_to_one and mechanism.weights.divide == 1 and True in subject.causalities and is_chosen_apart:
         yield _check_renormalized(subject)
     if mechanism.share.what in ("qk", "qkv"):

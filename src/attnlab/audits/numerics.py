@@ -13,6 +13,7 @@ from torch.autograd import gradcheck
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
+from .stage_faults import locate_fault
 from .subject import LONG, Inputs, Mode, Subject, compute_gradients, disable_onednn, largest, peak
 
 NAME = "numerics"
@@ -54,7 +55,7 @@ def numerics(subject: Subject) -> Finding:
             f"gradients are {'the derivatives' if is_exact else 'those of another function by design'}."
         ),
         failed=lambda bad: bad.note,
-        where=lambda bad: subject.locate_fault(parts, f"the stages of '{subject.mechanism}' (test: {bad.name})"),
+        where=lambda bad: locate_fault(subject, parts, f"the stages of '{subject.mechanism}' (test: {bad.name})"),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ that takes a block of the queries for all of them, or new tokens for all of them
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from attnlab.kernels.call import Call
 from attnlab.mechanisms import Mechanism, Stage
 
 from .check import Check
+from .declarations import find_false_declaration
 from .finding import Finding, FindingPart
 from .subject import LONG, SHORT, Mode, Subject, peak, tolerance
 
@@ -182,3 +183,20 @@ def _hide(call: Call) -> Tensor:
 
 def _agree(whole: Tensor, part: Tensor) -> bool:
     return peak(whole - part) <= tolerance(whole)
+
+
+def locate_fault(subject: Subject, parts: Iterable[FindingPart], otherwise: str) -> str:
+    """Say where to look: a false declaration, kernels that fail where another passes, the mask, or `otherwise`."""
+    trials = [part for part in parts if part.kernel]
+    # Kernels are only compared in the same situation.
+    sound = {part.situation for part in trials if part.passed}
+    kernels = {part.kernel for part in trials if not part.passed and part.situation in sound}
+    if kernels:
+        if claim := find_false_declaration(subject):
+            return f"a declaration that is false, and kernels rely on: {claim}; correct or remove it"
+        return f"kernel {', '.join(sorted(kernels))}: other kernels compute the same mechanism without this fault"
+    mask = subject.mechanism.causal
+    return {
+        "after": f"'{mask}': the weights are normalised over all tokens, and only then are later ones set to 0",
+        "zero": f"'{mask}': a later token's score becomes 0, and a score of 0 still has weight",
+    }.get(mask.where, otherwise)

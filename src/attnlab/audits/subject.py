@@ -18,8 +18,6 @@ from attnlab.kernels.prepare import prepare
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.position_schemes import ModelPositions
 
-from .finding import FindingPart
-
 Inputs = dict[str, Tensor]
 """The inputs of one attention: q, k and v; if there are values stages also x and first; x if a stage needs it.
 [b h n d] each. Token ids are read off x (`read_tokens`)."""
@@ -209,20 +207,6 @@ class Subject:
                 mode = dataclasses.replace(like, causal=causal)
                 for kernel in self.list_kernels(LONG, mode):
                     yield dataclasses.replace(mode, kernel=kernel)
-
-    def locate_fault(self, parts: Iterable[FindingPart], otherwise: str) -> str:
-        """Say where to look: kernels that fail where another passes, else the mask, else `otherwise`."""
-        trials = [part for part in parts if part.kernel]
-        # Kernels are only compared in the same situation.
-        sound = {part.situation for part in trials if part.passed}
-        kernels = {part.kernel for part in trials if not part.passed and part.situation in sound}
-        if kernels:
-            return f"kernel {', '.join(sorted(kernels))}: other kernels compute the same mechanism without this fault"
-        mask = self.mechanism.causal
-        return {
-            "after": f"'{mask}': the weights are normalised over all tokens, and only then are later ones set to 0",
-            "zero": f"'{mask}': a later token's score becomes 0, and a score of 0 still has weight",
-        }.get(mask.where, otherwise)
 
 
 def list_inputs(mechanism: Mechanism) -> list[str]:

@@ -79,8 +79,8 @@ def _find_subjects(
     lines: Sequence[str], catalog: bool, model: str | None, checks: Sequence[str] | None
 ) -> list[tuple[str, Any]]:
     # All mistakes of the request are found here, before the first audit.
-    from attnlab.audits.audit import choose_checks
-    from attnlab.mechanisms import CATALOG, parse_line
+    from attnlab.audits.audit import choose_checks, parse_subject
+    from attnlab.mechanisms import CATALOG
 
     given = [bool(lines), catalog, model is not None]
     if sum(given) != 1:
@@ -96,7 +96,7 @@ def _find_subjects(
         choose_checks("model", checks, train=False)
         return [(model, load(model))]
     choose_checks("mechanism", checks, train=False)
-    return [(line, parse_line(line)) for line in (lines or CATALOG)]
+    return [(line, parse_subject(line)) for line in (lines or CATALOG)]
 
 
 def _audit_subject(subject: tuple[str, Any], causal: bool | None, checks: Sequence[str] | None, train: bool) -> "Audit":

@@ -37,7 +37,7 @@ def bench(
     heads: Heads = 4,
     head_dim: HeadDim = 64,
     dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="The dtype.")] = "fp32",
-    kernel: Annotated[str, typer.Option(help="The name of a kernel; auto takes the fastest.")] = "auto",
+    kernel: Annotated[str, typer.Option(help="A kernel's name; auto: the one that attnlab explain names.")] = "auto",
     as_json: AsJson = False,
     figure: FigureFile = None,
     plugins: Plugins = None,

@@ -119,8 +119,10 @@ def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
     """Print the verdicts of one study, the figure of every seed, and other figures as exploratory."""
     from attnlab.studies.answers.exploration import explore
     from attnlab.studies.answers.study_folder import open_record
+    from attnlab.studies.file.smoke_test import describe_smoke_test
 
     with open_record(folder) as record:
+        smoke_test = describe_smoke_test(record.design)
         _check_filter(wanted, record)
         answers = [answer for answer in record.answers if _is_shown(answer, wanted)]
         joint = [answer for answer in record.joint_answers if answer.arm in (wanted["arm"] or [answer.arm])]
@@ -137,7 +139,7 @@ def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
                 "joint_answers": [answer.record() for answer in joint],
                 "targets": [target.record() for target in targets],
                 "exploratory": [item.record() for item in explored],
-                "findings": [finding.record() for finding in findings],
+                "findings": [finding.record() for finding in findings], "smoke_test": smoke_test,
             })  # fmt: skip
             return status
         print_answers(answers)
@@ -151,6 +153,8 @@ def _compare_study(folder: str, wanted: Wanted, as_json: bool) -> int:
         print(f"{record.num_ended} of {len(record.runs)} runs have ended")
         if not record.is_whole:
             print(UNFINISHED)
+        if smoke_test:
+            print(smoke_test)
     return status
 
 

@@ -29,6 +29,8 @@ def print_conclusion(conclusion: "Conclusion", out: str) -> None:
         print("the same command resumes the study; verdicts are given when all runs have ended")
     elif conclusion.failed:
         print("the same command retries the runs that failed")
+    if conclusion.smoke_test:
+        print(conclusion.smoke_test)
 
 
 def print_answers(answers: Sequence["Answer"]) -> None:

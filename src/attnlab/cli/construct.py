@@ -27,13 +27,14 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     "place-key": (*ABOUT_KEYS, "tolerance", "subset", "goal", "norm"),
 }  # fmt: skip
 """The optional ones."""
+WHAT_HELP = f"One of {', '.join(NEEDS)}; extract takes one value out of a superposition."
 SAMPLES: Mapping[str, str] = {
     "index": "0", "n": "10", "head-dim": "64", "weight": "0.45", "basis": "basis.json", "query": "1,0.5,-2",
 }  # fmt: skip
 
 
 def construct(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(NEEDS)}.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=WHAT_HELP)],
     keys: Annotated[str | None, typer.Option(metavar="FILE", help="Keys, one per row: .json or .csv.")] = None,
     values: Annotated[str | None, typer.Option(metavar="FILE", help="Values, one row per key.")] = None,
     index: Annotated[int | None, typer.Option(help="The index of the key to select, from 0.")] = None,
@@ -79,6 +80,11 @@ def construct(
 
 
 def _check_options(what: str, given: Mapping[str, Any]) -> None:
+    if what.lower() == "superposition":
+        raise RequestError(
+            "there is no construction 'superposition'; extract takes one value out of a sum of several: attnlab "
+            "construct extract --basis basis.json --other other.json"
+        )
     if what not in NEEDS:
         raise RequestError(
             f"there is no construction '{what}'{closest(what, NEEDS) or '; there is ' + ', '.join(NEEDS)}"
@@ -91,7 +97,8 @@ def _check_options(what: str, given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in allowed:
             takes = ", ".join(f"--{option}" for option in allowed)
-            raise RequestError(f"--{name} does not belong to {what}, which takes {takes}")
+            hint = "; --subset 0,1 names its keys" if name == "index" and "subset" in allowed else ""
+            raise RequestError(f"--{name} does not belong to {what}, which takes {takes}{hint}")
 
 
 def _build_construction(what: str, given: Mapping[str, Any]) -> "Result":

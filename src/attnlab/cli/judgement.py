@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "arm", "group", "metric", "step", "seeds", "baseline", "variant", "SD ratio", "difference", "verdict interval",
-    "p", "plain p", "adjusted p", "verdict",
+    "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
 OMITTED_NOTES = ("missing scores",)
@@ -51,7 +51,7 @@ def print_judgement(judgement: "Judgement") -> None:
             f"Columns of numbers that are not read as arms: {shown}. If one is an arm, add value=COLUMN+…, with all "
             "columns of scores, to this line."
         )
-    elif any(word.startswith("not used: '") for word in table.layout):
+    elif any(word.startswith(("not used: '", "not used, as costs: '")) for word in table.layout):
         print_below(
             "To use a column that is not used, give it a part in this line: value=COLUMN+… as scores, with all columns "
             "of scores, or group=COLUMN, or arm=COLUMN."
@@ -60,7 +60,7 @@ def print_judgement(judgement: "Judgement") -> None:
     if len(table.arms) < 2:
         print(
             "\nThere is only one arm, so nothing is compared. --map arm=COLUMN names the column of arms, and --map "
-            "'columns={arm}' says that each column is an arm."
+            "'columns={arm}' says that each column is an arm, or with value=A+B as well that each of these is."
         )
     print_count(judgement.findings)
 
@@ -110,11 +110,10 @@ def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str
     print(f"\nAnalysis of {analysis.title.replace('the table', what)}")
     rows = [_write_row(row) for row in analysis.rows]
     # Columns without information, such as the group of a table without groups, are omitted.
-    optional = ("group", "step", "plain p")
+    optional = ("group", "step")
     shown = [
         n for n, name in enumerate(COLUMNS) if name not in optional or len({row[n] for row in rows} - {UNKNOWN}) > 1
-        or (name == "plain p" and any(row[n] != UNKNOWN for row in rows))
-    ]  # fmt: skip
+    ]
     print_table([COLUMNS[n] for n in shown], [[row[n] for n in shown] for row in rows])
     for line in _explain_rows(analysis.rows):
         print_below(line)
@@ -170,11 +169,7 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
         how = f"unpaired ({methods} of means, SDs and numbers of seeds)"
     about = "Intervals are about other seeds on the same evaluation examples, not other examples."
     yield f"Seeds are compared {how}. {about}"
-    if "widened" in methods:
-        yield (
-            "Widened: few or skewed scores can hide a long tail, so intervals and p are larger than those of a plain t "
-            "test, whose p is beside (docs/statistics.md)."
-        )
+    yield from _explain_test(rows)
     if any(recognise_metric(row.metric) in PERPLEXITIES and asked.scale == "linear" for row, asked in questions):
         yield (
             "Perplexities given as means with SDs are compared as they are and not by their logarithms, which need the "
@@ -194,6 +189,43 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     compared = {row.name: row.comparison for row in rows if row.comparison is not None and row.role == "primary"}
     for sentence in explain_next_step(compared):
         yield f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _explain_test(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
+    """Say which test interval, p and verdict come from; of runs that failed, also why there is a second test."""
+    compared = {row.name: row.comparison for row in rows if row.comparison is not None}
+    if not any(comparison.p == comparison.p for comparison in compared.values()):
+        return
+    ranked = {name: comparison for name, comparison in compared.items() if _is_of_ranks(comparison)}
+    but = ", except where p is marked '(ranks)'" if ranked else ""
+    yield (
+        f"Interval and p come from the test in brackets, and the verdict rests on it alone{but}. The adjusted p is the "
+        "same p, raised for the number of comparisons."
+    )
+    if any("widened" in comparison.method for comparison in compared.values()):
+        yield (
+            "Widened: few or skewed scores can hide a long tail, so that intervals and p are larger than those of a "
+            "plain t test (docs/statistics.md)."
+        )
+    if any(comparison.data.failures.is_uneven for name, comparison in compared.items() if name not in ranked):
+        yield (
+            "Where runs failed, the p-values with failed runs as the worst result (a rank test) and of equal failure "
+            "rates (Fisher's test) decide nothing here: they show what is hidden by leaving out failed runs, which "
+            "the test in brackets does."
+        )
+    for name, comparison in ranked.items():
+        failures, low, high = comparison.data.failures, *comparison.interval
+        is_decisive = failures.worst_p <= comparison.level and failures.worst_sign != (low > 0) - (high < 0)
+        rests = "this rank test" if is_decisive else "the interval"
+        yield (
+            f"{name}: p is of a rank test that counts each failed run as the worst result, since {failures.text}. The "
+            f"interval leaves failed runs out. The verdict rests on {rests}."
+        )
+
+
+def _is_of_ranks(comparison: "Comparison") -> bool:
+    """Tell whether the p-value is that of the rank test with failed runs as the worst result."""
+    return comparison.data.failures.is_uneven and comparison.p == comparison.data.failures.worst_p
 
 
 def _explain_directions(directions: Iterable[tuple[str, bool]]) -> Iterator[str]:
@@ -235,7 +267,7 @@ def _write_row(row: "ComparisonRow") -> tuple[str, ...]:
     step = UNKNOWN if row.step is None else f"{row.step:g}"
     head = row.arm, row.group or UNKNOWN, row.metric, step
     if row.comparison is None:
-        return (*head, *[UNKNOWN] * 9, row.verdict)
+        return (*head, *[UNKNOWN] * 8, row.verdict)
     comparison, data = row.comparison, row.comparison.data
     low, high = comparison.interval
     unit, level = comparison.question.unit, percent(round(1 - comparison.level, 4))
@@ -244,8 +276,8 @@ def _write_row(row: "ComparisonRow") -> tuple[str, ...]:
         _write_mean(data.variant.mean, data.variant.sd), show(comparison.spread.ratio),
         f"{signed(comparison.difference)}{unit}",
         f"[{signed(low)}, {signed(high)}]{unit} at {level}" if low == low else UNKNOWN,
-        show(comparison.p), show(comparison.plain_p) if "widened" in comparison.method else UNKNOWN,
-        show(row.adjusted_p), _write_verdict(row),
+        f"{show(comparison.p)}{' (ranks)' if _is_of_ranks(comparison) else ''}", show(row.adjusted_p),
+        _write_verdict(row),
     )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
 """`attnlab new`: a study file for a mechanism, ready to run and to edit. In a terminal it asks what is not given."""
 
 import json
+import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -21,7 +22,16 @@ MANY_EPOCHS, MEMORISED = 20, ", so expect it to be memorised"
 TEMPLATE = Path(__file__).with_name("new.toml")
 EMBEDDED = "embedded:pydoc?paragraphs=1"
 PROMPTS = ["if the object is", "the import statement"]
+MANY_BEGINNINGS = 20
+"""Of these the first two that fit become prompts."""
+NUM_POSITIONS, NUM_SAMPLED = 64, 24
+"""Positions of the model, and tokens that continue a prompt."""
 MIN_SEEDS = 5
+"""The fewest that give a verdict."""
+DEFAULT_SEEDS = 7
+"""They find a difference of 1.5 SDs with 75 % power, 5 seeds with 35 % and 8 with 83 % (`compute_power`). At the 16 CPU
+minutes of ten runs (docs/studies.md), `make demo` and a study of a text stay below 15 minutes with 7, not with 8."""
+POWER, LEVEL = 0.8, 0.05
 
 Task = Literal["text", "recall", "both"]
 T = TypeVar("T")
@@ -53,15 +63,15 @@ class ModelSize:
 
 SIZES = {
     "mini": ModelSize(
-        "mini", 100, 2, 64, 8, 0.1, 32, 1000, 2000, 24, "6e-3", 1.24, "a few minutes",
+        "mini", 100, 2, 64, 8, 0.1, 32, 1000, 2000, 24, "6e-3", 1.24, "about ten minutes",
         "little more than letters, which a small model learns in minutes",
-        "10 runs of it take minutes on two cores",
+        "14 runs of it take minutes on two cores",
         "recall is attention's work: with a wider feed-forward layer it comes later (text alone needs 256)",
     ),
     "small": ModelSize(
-        "small", 1000, 4, 128, 512, 0.05, 64, 2000, 2000, 32, "3e-3", 2.55, "about two hours",
+        "small", 1000, 4, 128, 512, 0.05, 64, 2000, 2000, 32, "3e-3", 2.55, "about three hours",
         "pieces of words",
-        "large enough to use 1,000 pieces of words; 10 runs take hours on two cores",
+        "large enough to use 1,000 pieces of words; 14 runs take hours on two cores",
         "four times the width, as in GPT-2",
     ),
 }  # fmt: skip
@@ -75,7 +85,7 @@ def new(
     text: Annotated[str | None, typer.Option(metavar="FILE", help="Text; default: Python's documentation.")] = None,
     task: Annotated[Task | None, typer.Option(help="Default: both, and text with --text.")] = None,
     size: Annotated[str | None, typer.Option(metavar="mini|small", help="The model; default: mini, minutes.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Paired seeds; default: 5.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Paired seeds; default: 7.")] = None,
     smallest: Annotated[
         float | None, typer.Option(help="The smallest difference worth having, in percent; default: 5.")
     ] = None,
@@ -99,7 +109,7 @@ def new(
     if text is None and task is None:
         text = _ask("A file of text to train on (empty: Python's documentation)", str, "") or None
     size = _ask("Size: mini (minutes) or small (hours)", str, "mini") if size is None else size
-    seeds = _ask("Paired seeds (5 or more for a verdict)", int, MIN_SEEDS) if seeds is None else seeds
+    seeds = _ask("Paired seeds (5 or more for a verdict)", int, DEFAULT_SEEDS) if seeds is None else seeds
     smallest = _ask("The smallest difference worth having, in percent", float, 5.0) if smallest is None else smallest
     task = task or ("both" if text is None else "text")
     _check_choices(text, task, size, seeds, smallest)
@@ -107,7 +117,7 @@ def new(
     if task == "text":
         inner, steps = 4 * model.width, model.steps_of_text_alone
         model = replace(model, inner=inner, steps=steps, inner_reason="four times the width, as in GPT-2")
-    source, text_reason, num_characters, prompts = _examine_text(text)
+    source, text_reason, num_characters, prompts = _examine_text(text, model.vocab)
     tokens = model.steps * model.batch * model.length
     flags = "".join(f" --plugin {path}" for path in plugin or [])
     folder = target.with_suffix("") if target.suffix else target.with_name(f"{target.name}-study")
@@ -115,7 +125,8 @@ def new(
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     content = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         **lines, name=name, file=out, folder=folder, flags=flags, command=command, size=model,
-        seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds), smallest=smallest,
+        seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds, 2 if task == "both" else 1),
+        smallest=smallest, num_positions=NUM_POSITIONS, num_sampled=NUM_SAMPLED,
         text=json.dumps(source, ensure_ascii=False), text_reason=text_reason,
         steps_reason=_explain_steps(model, tokens, num_characters),
         prompts=json.dumps(prompts, ensure_ascii=False), has_text=task != "recall", has_recall=task != "text",
@@ -163,7 +174,7 @@ def _check_choices(text: str | None, task: Task, size: str, seeds: int, smallest
         raise RequestError("--task recall generates its own data and reads no text; leave out --text or --task")
 
 
-def _examine_text(text: str | None) -> tuple[str, str, int | None, list[str]]:
+def _examine_text(text: str | None, vocab_size: int) -> tuple[str, str, int | None, list[str]]:
     """Return the source of the text, what is held out of it, its number of characters, and prompts."""
     if text is None:
         return EMBEDDED, "about 1,300 paragraphs to train on, and 130 that are held out", None, PROMPTS
@@ -174,14 +185,25 @@ def _examine_text(text: str | None) -> tuple[str, str, int | None, list[str]]:
         _check_splits(text)
         return text, "its train split; the dev split is held out", None, PROMPTS
     parts = hold_out(text)
-    num_characters, prompts = 0, list[str]()
+    num_characters, beginnings = 0, list[str]()
     for passage in open_source(parts.train).documents():
         num_characters += len(passage)
         words = passage.split()
-        if len(prompts) < 2 and len(words) > 8:
-            prompts.append(" ".join(words[:4])[:60])
+        if len(beginnings) < MANY_BEGINNINGS and len(words) > 8:
+            beginnings.append(" ".join(words[:4]))
+    prompts = _choose_prompts(beginnings, parts.train, vocab_size)
     total = parts.num_train + parts.num_dev
     return text, f"{total:,} documents, of which the last {parts.num_dev:,} are held out", num_characters, prompts
+
+
+def _choose_prompts(beginnings: Sequence[str], train: str, vocab_size: int) -> list[str]:
+    """Return two beginnings of a text that leave room for a sample; the general ones if it has none."""
+    from attnlab.data import open_source, train_tokenizer
+    from attnlab.training.job.samples import choose_fitting_prompts
+
+    tokenizer = train_tokenizer(open_source(train), "wordpiece", vocab_size)  # the runs take it from the cache
+    fitting = choose_fitting_prompts(beginnings, tokenizer, NUM_POSITIONS - NUM_SAMPLED + 1)
+    return fitting[:2] or choose_fitting_prompts(PROMPTS, tokenizer, NUM_POSITIONS - NUM_SAMPLED + 1)
 
 
 def _check_splits(text: str) -> None:
@@ -197,10 +219,20 @@ def _check_splits(text: str) -> None:
             pass
 
 
-def _explain_seeds(seeds: int) -> str:
+def _explain_seeds(seeds: int, num_comparisons: int) -> str:
+    """Return what a number of seeds detects, by the rule of `attnlab plan`."""
     if seeds < MIN_SEEDS:
         return f"fewer than {MIN_SEEDS} give no verdict"
-    return "the fewest that give a verdict; more find smaller differences" if seeds == MIN_SEEDS else "paired runs"
+    from attnlab.statistics import Noise, detectable_effect
+
+    def detect(number: int) -> str:
+        return f"{detectable_effect(Noise(1.0, math.inf), number, POWER, LEVEL / num_comparisons):.1f} SDs"
+
+    power = f"{100 * POWER:g} % power (attnlab plan)"
+    reason = f"they find a difference of {detect(seeds)} between paired runs with {power}"
+    if seeds == MIN_SEEDS:
+        return f"the fewest that give a verdict; {reason}"
+    return f"{reason}; {MIN_SEEDS}, the fewest that give a verdict, find {detect(MIN_SEEDS)}"
 
 
 def _explain_steps(model: ModelSize, tokens: int, num_characters: int | None) -> str:

@@ -95,6 +95,7 @@ def plan(
     else:
         assert design is not None
         _check_compares(design, path)
+        _check_limits(design)
         if spread is None:
             _print_without_spread(design, path, aim, as_json)
             return 0
@@ -126,6 +127,20 @@ def _check_compares(design: "Design", path: str) -> None:
         )
     if len(design.arms) < 2:
         raise RequestError(f"{path} has one arm, and nothing to compare it with; add another")
+
+
+def _check_limits(design: "Design") -> None:
+    """Refuse what `attnlab run` would refuse; data that must be downloaded or given first is left to it."""
+    from attnlab.studies.plan.planning import list_data
+
+    sources = [design.data[name] for name in list_data(design) if name in design.data]
+    named = [name for source in sources for name in (source.train, source.dev, source.tune) if name]
+    is_here = all(name.startswith("embedded:") or expand_path(name).exists() for name in named)
+    has_limits = any(source.is_packed for source in sources) or any(phase.sample_every for phase in design.phases)
+    if is_here and has_limits and len(sources) == len(list_data(design)):
+        from attnlab.studies.study import Study  # imports transformers, which takes seconds
+
+        Study(design).check_limits()
 
 
 def _print_prospects(

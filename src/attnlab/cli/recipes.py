@@ -16,7 +16,8 @@ from attnlab.inputs import expand_path
 if TYPE_CHECKING:
     from attnlab.studies.cost.estimate import CostEstimate
 
-BUDGETS = ("smoke", "laptop", "paper")
+BUDGETS = ("smoke", "minutes", "laptop", "paper")
+"""The budgets that recipes have, the smallest first; not every recipe has `minutes`."""
 WORKERS = 2
 """The number of parallel runs that times assume."""
 EXAMPLES = {
@@ -44,25 +45,27 @@ def recipes(
         return _copy_recipe(name, out)
     if action or name:
         raise RequestError(f"attnlab recipes takes nothing, or 'copy NAME'; it got '{action}'")
-    from attnlab.studies.file.recipes import list_recipes, read_purpose
+    from attnlab.studies.file.recipes import find_answering_budget, list_recipes, read_budgets, read_purpose
 
     records, rows, has_unknown = [], [], False
     for recipe, file in list_recipes().items():
-        num_runs = {budget: _count_runs(file, budget) for budget in BUDGETS}
-        record: dict[str, Any] = {"name": recipe, "about": read_purpose(file), "runs": num_runs}
-        cells = [f"{num:,} runs" for num in num_runs.values()]
+        num_runs = {budget: _count_runs(file, budget) for budget in read_budgets(file)}
+        record: dict[str, Any] = {
+            "name": recipe, "about": read_purpose(file), "answered_by": find_answering_budget(file), "runs": num_runs,
+        }  # fmt: skip
+        cells = {budget: f"{num:,} runs" for budget, num in num_runs.items()}
         if times:
-            costs = {budget: _predict_cost(file, budget) for budget in BUDGETS}
+            costs = {budget: _predict_cost(file, budget) for budget in num_runs}
             record["seconds"] = {budget: cost.seconds for budget, cost in costs.items()}
             record["unknown"] = {budget: list(cost.unknown) for budget, cost in costs.items()}
-            cells = [f"{cell}, {_format_cost(cost)}" for cell, cost in zip(cells, costs.values(), strict=True)]
+            cells = {budget: f"{cell}, {_format_cost(costs[budget])}" for budget, cell in cells.items()}
             has_unknown |= any(cost.seconds is None for cost in costs.values())
         records.append(record)
-        rows.append((recipe, *cells, record["about"]))
+        rows.append((recipe, record["answered_by"], *(cells.get(name, "") for name in BUDGETS), record["about"]))
     if as_json:
         print_json(records)
         return 0
-    print_table(("recipe", *BUDGETS, "what it asks"), rows)
+    print_table(("recipe", "answered by", *BUDGETS, "what it asks"), rows)
     _print_notes(times, has_unknown)
     return 0
 
@@ -117,7 +120,10 @@ def _print_notes(has_times: bool, has_unknown: bool) -> None:
             "— depends on data or models that are not here (--json lists them); "
             "attnlab run NAME --budget B --dry-run --data … measures it."
         )
-    print("attnlab run NAME --budget smoke --out DIR runs one; --dry-run shows what it needs, and its time here.")
+    print(
+        "Answered by: the smallest budget that answers the question; smaller ones only run every part, as a smoke test."
+    )
+    print("attnlab run NAME --budget BUDGET --out DIR runs one; --dry-run shows what it needs, and its time here.")
     print("attnlab recipes copy NAME writes it to a file that you can edit.")
     print("In a study file (docs/studies.md):")
     for example, meaning in EXAMPLES.items():
@@ -125,7 +131,7 @@ def _print_notes(has_times: bool, has_unknown: bool) -> None:
 
 
 def _copy_recipe(name: str, out: str) -> int:
-    from attnlab.studies.file.recipes import list_recipes
+    from attnlab.studies.file.recipes import find_answering_budget, list_recipes
 
     files = list_recipes()
     if name not in files:
@@ -133,5 +139,6 @@ def _copy_recipe(name: str, out: str) -> int:
         raise RequestError(f"there is no recipe '{name}'{hint} There are: {', '.join(files)}")
     target = expand_path(out or f"{name}.toml")
     write_new(target, files[name].read_text(encoding="utf-8"))
-    print(f"{target} is yours to edit; attnlab run {target} --budget smoke --out DIR runs it")
+    budget = find_answering_budget(files[name])
+    print(f"{target} is yours to edit; attnlab run {target} --budget {budget} --out DIR runs it")
     return 0

@@ -12,7 +12,7 @@ from attnlab.cli.tables import print_json
 def register(
     file: StudyFile,
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study; default: out/NAME.")] = "",
-    budget: Annotated[str | None, typer.Option(help="smoke, laptop, paper: a section of the file.")] = None,
+    budget: Annotated[str | None, typer.Option(help="A section of the file: smoke, minutes, laptop, paper.")] = None,
     assign: Settings = None,
     as_json: AsJson = False,
 ) -> int:

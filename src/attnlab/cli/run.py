@@ -23,7 +23,7 @@ PLACES = ("local", "ray")
 def run(
     file: StudyFile,
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder of the study; default: out/NAME.")] = "",
-    budget: Annotated[str | None, typer.Option(help="smoke, laptop, paper: a section of the file.")] = None,
+    budget: Annotated[str | None, typer.Option(help="A section of the file: smoke, minutes, laptop, paper.")] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Runs in parallel, each in its own process; default: 1, on ray as many as fit."),
@@ -55,6 +55,7 @@ def run(
     out = out or study.default_folder
     if dry_run:
         study.check_folder(out)
+        study.check_limits()
         from attnlab.studies.cost.estimate import estimate_cost
 
         method: Any = "counted" if no_calibration else "measured"
@@ -76,6 +77,7 @@ def run(
             "joint_answers": [answer.record() for answer in conclusion.joint_answers],
             "targets": [target.record() for target in conclusion.targets],
             "findings": [finding.record() for finding in conclusion.findings],
+            "smoke_test": conclusion.smoke_test,
         })  # fmt: skip
     else:
         print_conclusion(conclusion, out)

@@ -18,6 +18,13 @@ EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((?P<words>.*)\)
 VALUELESS = re.compile(r"Option '(?P<name>[^']*)' requires an argument")
 CHOICES = re.compile(r"is not one of (?P<choices>'.*')")
 MAX_SHOWN = 60
+MEANT = {
+    (
+        "attnlab construct",
+        "--indices",
+    ): "; --subset 0,1 names several keys (average, place-key), --index 0 one (select)",
+}
+"""What to give in place of an option that a verb does not have, where the closest name is not what is meant."""
 
 
 def explain_usage(error: typer.TyperException) -> str:
@@ -29,7 +36,7 @@ def explain_usage(error: typer.TyperException) -> str:
         options = (
             [option for parameter in context.command.params for option in _list_options(parameter)] if context else []
         )
-        return f"{verb} has no option {name}{closest(name, options) or '.'}"
+        return f"{verb} has no option {name}{MEANT.get((verb, name)) or closest(name, options) or '.'}"
     if missing := MISSING.match(message):
         return f"{verb} needs {missing['name']}, which is missing"
     if valueless := VALUELESS.match(message):

@@ -28,7 +28,7 @@ from attnlab.mechanisms.mechanism import label
 
 from .attention_modules import AttentionModule
 from .layer_input import Earlier, ModuleCall, find_earlier, recall_input
-from .masks import MaskRule
+from .masks import MaskRule, separates_neighbours
 from .own_parts import OwnBias, OwnPart
 from .projections import Part
 
@@ -270,10 +270,14 @@ class Layer(nn.Module):
             return None
         positions = rule.locate(q.shape[2], k.shape[2], q.device)
         if positions is None:
+            stage, hint = f"'{stages[0]}'", ""
+            if self.own_bias is not None and self.mechanism.positions.is_of_model:
+                stage = f"'{stages[0]}', which the model itself has,"
+                hint = f"install '{self.mechanism} | {label(self.own_bias.scheme)}', or "
             raise InstallError(
-                f"'{stages[0]}' asks for positions, and '{self.attention_name}' was given a mask over {k.shape[2]} "
-                f"keys for {q.shape[2]} queries, which does not determine them: give the model a padding mask "
-                "[batch, length] or none, and MPT and Falcon, which change their masks, no static cache"
+                f"{stage} asks for positions, and '{self.attention_name}' was given a mask over {k.shape[2]} keys for "
+                f"{q.shape[2]} queries, which does not determine them, as with a static cache: {hint}use no static "
+                "cache, and a padding mask [batch, length] or none"
             )
         if self.prefix_keys is None:
             return positions
@@ -308,6 +312,13 @@ class Layer(nn.Module):
             raise InstallError(
                 f"'{self.mechanism.causal}' acts on the causal mask, but '{self.attention_name}' was given single "
                 "pairs instead (a sliding window, packed sequences, a static cache or a custom mask)"
+            )
+        # The content of a mask is not known while tracing.
+        if self.mechanism.delta is not None and not torch.compiler.is_compiling() and separates_neighbours(rule.mask):
+            raise InstallError(
+                f"'{self.mechanism.delta}' corrects values by all keys before, and '{self.attention_name}' was given "
+                "packed sequences, or another mask by which a token does not see the one before it; give each "
+                "sequence a row of its own, with a padding mask"
             )
         if self.num_key_heads not in (None, v.shape[1]):
             raise InstallError(

@@ -104,7 +104,7 @@ def find_kept_input(cache: Any, index: int | None, num_layers: int) -> Any:
 @dataclass(frozen=True, eq=False)
 class Earlier:
     """The last tokens before those that a module is called with: their x [b e m], and whether the token before each of
-    these and of the new ones is a token, not padding, [b|1 e+n]; None if all are."""
+    these and of the new ones is a token of the same sequence, not padding, [b|1 e+n]; None if all are."""
 
     x: Tensor
     is_token: Tensor | None
@@ -127,4 +127,10 @@ def find_earlier(call: ModuleCall, module: nn.Module, index: int | None, num_lay
     dropped = max(0, length + call.x.shape[1] - seen.shape[1])  # tokens that a sliding window has left behind
     start = length - x.shape[1] - 1 - dropped
     places = torch.arange(start, start + x.shape[1] + call.x.shape[1], device=seen.device)
-    return Earlier(x, seen[:, places.clamp(min=0)] & (places >= 0))
+    is_token = seen[:, places.clamp(min=0)] & (places >= 0)
+    num_new = call.x.shape[1]
+    if mask.shape[2] == num_new > 1:
+        # In packed rows a token does not see the one before it, where that is the last of another sequence.
+        pairs = mask.any(1)[:, torch.arange(num_new, device=seen.device), places[-num_new:].clamp(min=0)]
+        is_token = torch.cat([is_token[:, :-num_new].expand(len(pairs), -1), is_token[:, -num_new:] & pairs], 1)
+    return Earlier(x, is_token)

@@ -142,12 +142,16 @@ def _describe_missing_folder(folder: Path) -> str:
     """Return why a folder without config.json cannot be loaded; name the newest checkpoint if Trainer wrote some."""
     if not folder.exists():
         return f"there is no folder '{folder}'{suggest_file(folder)}"
-    names = (path.parent.name for path in folder.glob(f"checkpoint-*/{CONFIG}"))
-    steps = [int(step) for name in names if is_whole_number(step := name.removeprefix("checkpoint-"))]
-    if steps:
-        newest = folder / f"checkpoint-{max(steps)}"
+    if newest := find_newest_checkpoint(folder):
         return f"'{folder}' has no {CONFIG}, but checkpoints of Trainer; load the newest: '{newest}'"
     return f"'{folder}' has no {CONFIG}; attnlab.load reads what attnlab.save wrote"
+
+
+def find_newest_checkpoint(folder: Path) -> Path | None:
+    """Return the newest checkpoint that Trainer wrote into a folder, if any."""
+    names = (path.parent.name for path in folder.glob(f"checkpoint-*/{CONFIG}"))
+    steps = [int(step) for name in names if is_whole_number(step := name.removeprefix("checkpoint-"))]
+    return folder / f"checkpoint-{max(steps)}" if steps else None
 
 
 def _read_weights(folder: Path, line: str) -> tuple[dict[str, Tensor], str | None]:

@@ -136,6 +136,15 @@ class MaskRule:
         return Positions(keys[..., num_keys - num_queries :], keys)
 
 
+def separates_neighbours(mask: Tensor | None) -> bool:
+    """Tell whether a token does not see the one before it, as at the start of a sequence in a packed row."""
+    if mask is None or mask.shape[2] != mask.shape[3] or mask.shape[2] == 1:
+        return False
+    pairs = mask.any(1)
+    is_token = pairs.any(1)
+    return bool((is_token[:, 1:] & is_token[:, :-1] & ~pairs.diagonal(-1, 1, 2)).any())
+
+
 def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | None) -> MaskRule:
     """Read the mask that a layer was given, and the `is_causal` it passed, if any."""
     is_causal = getattr(module, "is_causal", None) if is_causal is None else is_causal

@@ -19,8 +19,9 @@ from . import reference
 from .call import Call
 from .choose import choose, compute
 from .denormals import compute_without_denormals
-from .failures import name_failing_stage
+from .failures import call_stage, name_failing_stage
 from .fold import fold
+from .inputs import has_autocast
 from .layer_input import GivenInput
 from .masks import hide_pairs
 from .positions import Given, find_own_keys, take_own
@@ -55,7 +56,7 @@ def attend(
     cache; if there are more queries than keys, the first ones see nothing.
     mask: booleans that broadcast to [b h q k], True = may attend. Masked keys and values must be finite.
     scale: factor of dot or cosine scores, if the mechanism does not set one.
-    kernel: a kernel's name, or 'auto' for the fastest one that can compute the call (see `attnlab.explain`).
+    kernel: a kernel's name, or 'auto' for the one that is expected to be the fastest (`attnlab.explain` says why).
     parameters: learned parameters by the names `Mechanism.parameters` declares; default: their initial values.
     dropout: the dropout rate of the weights. training: whether token_dropout is active.
     x: the layer's input, for stages that need it (forget, gate, bypass …): [b k m], or split by heads like q; of the
@@ -107,12 +108,13 @@ def finish(call: Call, out: Tensor) -> Tensor:
     """Combine what the heads mixed, and apply the output stages."""
     heads = call.mechanism.heads
     if heads is not None:
-        combined = heads.combine(out, call.params_of(heads), call.layer)
+        combined = call_stage(heads, heads.combine, out, call.params_of(heads), call.layer)
         check_result(heads, combined, (*out.shape[:3], out.shape[3] if call.plain_v is None else call.plain_v.shape[3]))
         out = combined.to(out.dtype)
     assert call.plain_q is not None
     for stage in call.mechanism.output:
-        changed = stage(out, call.plain_q, call.params_of(stage), **_gather_for_output(call, stage.inputs))
+        given = _gather_for_output(call, stage.inputs)
+        changed = call_stage(stage, stage.__call__, out, call.plain_q, call.params_of(stage), **given)
         check_result(stage, changed, out.shape)
         out = changed.to(out.dtype)
     return out
@@ -173,5 +175,4 @@ def weights(
 
 def _without_autocast(q: Tensor) -> torch.autocast | nullcontext[None]:
     """Disable autocast inside kernels: the inputs have its dtype already, and kernels choose their own precision."""
-    device = q.device.type
-    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
+    return torch.autocast(q.device.type, enabled=False) if has_autocast(q.device) else nullcontext()

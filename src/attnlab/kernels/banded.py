@@ -29,6 +29,10 @@ from .visibility import Visibility
 NAME = "banded"
 FORM = "blocks of queries, each with the keys in its reach"
 
+LEAST_KEYS, MOST_SEEN = 512, 0.75
+"""The fewest keys, and the largest share of them seen by a block, with which the kernel is chosen automatically. Below
+512 keys the loop over the blocks takes longer than the pairs that it skips (docs/decisions/0071)."""
+
 
 def refusal(request: Request) -> str | None:
     """Refuse a mechanism without a reach, and what depends on more than the keys in reach."""
@@ -43,8 +47,18 @@ def refusal(request: Request) -> str | None:
 
 
 def find_no_gain(request: Request) -> str | None:
-    """Return why another kernel is faster, or None."""
-    return None if Band.of(request).num_blocks else "has no keys to skip: every block of queries would see them all"
+    """Return why another kernel is expected to be faster, or None."""
+    band, num_keys = Band.of(request), request.num_keys
+    if not band.num_blocks:
+        return "has no keys to skip: every block of queries would see them all"
+    if num_keys < LEAST_KEYS:
+        return f"is slower below {LEAST_KEYS} keys: its loop over blocks takes longer than the pairs that it skips"
+    if band.width > MOST_SEEN * num_keys:
+        return (
+            f"skips too few keys to be faster: a block of queries sees {band.width} of {num_keys}, and "
+            f"{MOST_SEEN:.0%} is the most"
+        )
+    return None
 
 
 def fold_request(request: Request) -> Request:

@@ -44,7 +44,8 @@ class _Banded:
 BANDED = _Banded()
 
 ORDER: tuple[Kernel, ...] = (BANDED, linear, sdpa, additive, distance, blockwise, rowwise, reference)
-"""The kernels; of several that can compute the same request, the fastest comes first."""
+"""The kernels; of several that can compute the same request, the fastest comes first, but for bands that are too short
+(`banded.find_no_gain`)."""
 
 LOOPS = ("additive", *distance.FORMS)
 """The forms of scores that the compiled loops compute."""

@@ -9,6 +9,7 @@ from attnlab.errors import RequestError
 from attnlab.mechanisms import Forget, LayerInput, Mechanism, Params, Positions
 from attnlab.mechanisms.stage import check_result
 
+from .failures import call_stage
 from .positions import find_own_keys, find_seen_keys, take_own
 from .visibility import Visibility
 
@@ -39,7 +40,7 @@ def make_decay(
     stage = mechanism.forget
     if stage is None:
         return None
-    kept = stage.log_kept(None if x is None else x.keys, mechanism.params_of(stage, p), k)
+    kept = call_stage(stage, stage.log_kept, None if x is None else x.keys, mechanism.params_of(stage, p), k)
     _check_kept(stage, kept, k)
     kept = kept.to(torch.promote_types(kept.dtype, torch.float32))
     if visibility.mask is not None:

@@ -1,7 +1,8 @@
-"""Errors that are raised inside a user's stage: the stage is named, and the original is kept as the cause."""
+"""Errors that are raised inside a user's stage: the stage is named, and the original is kept as the cause. A stage that
+changes its input in place raises none of its own, or one of autograd later, so it is refused here."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -37,6 +38,28 @@ def name_failing_stage(function: Callable[P, R]) -> Callable[P, R]:
             raise MechanismError(f"'{stage}' raised {type(error).__name__}: {error} (in {place}){hint}") from error
 
     return call
+
+
+def call_stage(stage: Stage, method: Callable[P, R], *args: P.args, **options: P.kwargs) -> R:
+    """Call a stage, or a method of it; refuse one of the user that changes a tensor it is given."""
+    if type(stage).__module__.startswith(OWN) or torch.compiler.is_compiling():
+        return method(*args, **options)
+    given = [tensor for value in (*args, *options.values()) for tensor in _list_tensors(value)]
+    versions = [tensor._version for tensor in given]
+    result = method(*args, **options)
+    if versions != [tensor._version for tensor in given]:
+        raise MechanismError(
+            f"'{stage}' changed a tensor that it was given, in place, as scores.add_(1), scores += 1 and "
+            "scores[…] = 0 do; other stages and the backward pass still need it. Write scores + 1, or "
+            "scores.masked_fill(…), or begin with scores.clone()"
+        )
+    return result
+
+
+def _list_tensors(value: object) -> list[torch.Tensor]:
+    tensors = value.values() if isinstance(value, Mapping) else [value]
+    # Tensors of inference mode count no changes.
+    return [each for each in tensors if isinstance(each, torch.Tensor) and not each.is_inference()]
 
 
 def _explain_missing_parameter(stage: Stage, error: Exception) -> str:

@@ -7,20 +7,51 @@ from attnlab.errors import ShapeError
 
 from .layer_input import split_heads
 
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+"""The dtypes that kernels compute with."""
+
 
 def add_axes(name: str, tensor: Tensor) -> Tensor:
     """Return a tensor with four axes and a floating-point dtype, that of autocast if it is enabled."""
-    if not isinstance(tensor, Tensor):
-        raise ShapeError(f"{name} must be a torch tensor, not {type(tensor).__name__}")
+    check_tensor(name, tensor)
     if not 1 <= tensor.dim() <= 4:
         raise ShapeError(f"{name} must be [batch, heads, length, head_dim]; its shape is {tuple(tensor.shape)}")
-    if tensor.is_complex():
-        raise ShapeError(f"{name} must hold real numbers, not {tensor.dtype}")
-    tensor = tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
-    device = tensor.device.type
-    if torch.is_autocast_enabled(device):
-        tensor = tensor.to(torch.get_autocast_dtype(device))
+    if tensor.dtype not in DTYPES:
+        known = ", ".join(str(dtype) for dtype in DTYPES)
+        raise ShapeError(
+            f"{name} must hold real numbers of one of the dtypes {known}, not {tensor.dtype}; convert it first, for "
+            f"example with {name}.float()"
+        )
+    if has_autocast(tensor.device):
+        tensor = tensor.to(torch.get_autocast_dtype(tensor.device.type))
     return tensor.reshape((1,) * (4 - tensor.dim()) + tuple(tensor.shape))
+
+
+def check_tensor(name: str, tensor: object) -> None:
+    """Refuse what is not a dense tensor of numbers: kernels read them."""
+    if not isinstance(tensor, Tensor):
+        raise ShapeError(f"{name} must be a torch tensor, not {type(tensor).__name__}")
+    if tensor.layout != torch.strided:
+        raise ShapeError(f"{name} must be a dense tensor, not {tensor.layout}; convert it with {name}.to_dense()")
+    if tensor.is_meta:
+        raise ShapeError(
+            f"{name} is on the device 'meta', which holds shapes without numbers; attention needs numbers: move the "
+            "tensors, or the model with model.to_empty(device='cpu') and its weights, to a device such as 'cpu'"
+        )
+
+
+def check_devices(**tensors: Tensor | None) -> None:
+    """Refuse tensors on different devices; None is passed over."""
+    given = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
+    if len({tensor.device for tensor in given.values()}) > 1:
+        names = " and ".join(", ".join(given).rsplit(", ", 1))
+        places = ", ".join(f"{name} is on {tensor.device}" for name, tensor in given.items())
+        raise ShapeError(f"{names} must be on one device: {places}; move them with .to(device)")
+
+
+def has_autocast(device: torch.device) -> bool:
+    """Tell whether autocast is enabled on a device; torch raises an error if it has none for the device's type."""
+    return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
 
 
 def repeat_key_heads(q: Tensor, t: Tensor) -> Tensor:
@@ -41,9 +72,9 @@ def check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
         raise ShapeError(f"q and k must have the same head_dim: {shapes}")
     if k.shape[2] != v.shape[2]:
         raise ShapeError(f"k and v must have the same length: {shapes}")
-    if not (q.dtype == k.dtype == v.dtype and q.device == k.device == v.device):
-        kinds = ", ".join(f"{n} {t.dtype} on {t.device}" for n, t in (("q", q), ("k", k), ("v", v)))
-        raise ShapeError(f"q, k and v must have one dtype and device: {kinds}")
+    if not q.dtype == k.dtype == v.dtype:
+        kinds = ", ".join(f"{n} is {t.dtype}" for n, t in (("q", q), ("k", k), ("v", v)))
+        raise ShapeError(f"q, k and v must have one dtype: {kinds}; convert them with .to(dtype)")
     if q.shape[3] == 0 or v.shape[3] == 0:
         raise ShapeError(f"head_dim must not be 0: {shapes}")
 

@@ -8,14 +8,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.errors import RequestError
-from attnlab.mechanisms import HeadMixing, LayerInput, Mechanism, Params, PositionScheme, Value, parse_mechanism
+from attnlab.errors import RequestError, ShapeError
+from attnlab.mechanisms import (
+    HeadMixing,
+    LayerInput,
+    Mechanism,
+    Params,
+    PositionScheme,
+    TokenDropout,
+    Value,
+    parse_mechanism,
+)
 from attnlab.mechanisms.stage import check_result
 
 from .call import Call, refuse_mixer
 from .decay import make_decay, make_strengths
 from .dropout import check_rate
-from .inputs import add_axes, check_shapes, check_side_input, repeat_key_heads, split_input
+from .failures import call_stage
+from .inputs import add_axes, check_devices, check_shapes, check_side_input, repeat_key_heads, split_input
 from .layer_input import GivenInput, as_layer_input, check_layer_input, find_model_dim
 from .parameters import check_parameters
 from .positions import Given, as_positions, find_seen_keys
@@ -38,6 +48,7 @@ def prepare(
     parsed = parse_mechanism(mechanism)
     refuse_mixer(parsed)
     parsed = parsed if scale is None else _set_scale(parsed, scale)
+    check_devices(q=q, k=k, v=v)
     num_axes = q.dim() if isinstance(q, Tensor) else 0
     q, k, v = (add_axes(name, tensor) for name, tensor in (("q", q), ("k", k), ("v", v)))
     k, v = repeat_key_heads(q, k), repeat_key_heads(q, v)
@@ -49,11 +60,12 @@ def prepare(
     more = {"model_dim": find_model_dim(given_x), "layer": layer}
     more["vocab_size"] = find_vocab_size(parsed, (q.shape[1], q.shape[3], v.shape[3]), ids, parameters)
     p = {**check_parameters(parsed, q, v, parameters, more), **_compute_constants(parsed, q)}
+    check_devices(q=q, mask=mask)
     mask = as_mask(mask, (*q.shape[:3], k.shape[2]))
     seed = int(torch.randint(2**62, (), generator=generator)) if dropout else 0
     if parsed.drop is not None and training and parsed.drop.p > 0:
         source = generator or torch.Generator().manual_seed(int(torch.randint(2**62, ())))
-        kept_keys = parsed.drop.draw_kept_keys(k.shape[0], k.shape[2], source).to(k.device)
+        kept_keys = _draw_kept_keys(parsed.drop, k, source)
         mask = kept_keys if mask is None else mask & kept_keys
     visibility = Visibility(q.shape[2], k.shape[2], causal, mask, q.device)
     q, k, v = _apply_values_stages(parsed, q, k, v, p, given_x, first, ids, visibility)
@@ -78,14 +90,23 @@ def prepare(
     return call, num_axes
 
 
+def _draw_kept_keys(stage: TokenDropout, k: Tensor, generator: torch.Generator) -> Tensor:
+    kept: object = stage.draw_kept_keys(k.shape[0], k.shape[2], generator)
+    shape = (k.shape[0], 1, 1, k.shape[2])
+    if not isinstance(kept, Tensor) or kept.dtype != torch.bool or tuple(kept.shape) != shape:
+        came = f"{tuple(kept.shape)} of {kept.dtype}" if isinstance(kept, Tensor) else type(kept).__name__
+        raise ShapeError(f"draw_kept_keys of '{stage}' must return booleans [b 1 1 k] = {shape}, not {came}")
+    return kept.to(k.device)
+
+
 def _rotate(scheme: PositionScheme, t: Tensor, positions: Tensor) -> Tensor:
-    rotated = scheme.rotate(t, positions)
+    rotated = call_stage(scheme, scheme.rotate, t, positions)
     check_result(scheme, rotated, t.shape)
     return rotated.to(t.dtype)
 
 
 def _spread_values(heads: HeadMixing, v: Tensor) -> Tensor:
-    spread = heads.spread_values(v)
+    spread = call_stage(heads, heads.spread_values, v)
     channels = spread.shape[3] if isinstance(spread, Tensor) and spread.dim() == 4 else v.shape[3]
     check_result(heads, spread, (*v.shape[:3], channels))
     return spread
@@ -103,7 +124,8 @@ def _apply_values_stages(
         first_values = v if first is None else check_side_input("first", first, v)
         given = {"tokens": _choose_tokens(stage, tokens, t, k.shape[2])} if "tokens" in stage.inputs else {}
         given |= {"before": _shift(t, visibility)} if "before" in stage.inputs else {}
-        changed = stage(t, layer_input, first_values, mechanism.params_of(stage, p), **given)
+        learned = mechanism.params_of(stage, p)
+        changed = call_stage(stage, stage.__call__, t, layer_input, first_values, learned, **given)
         check_result(stage, changed, t.shape)
         tensors[stage.target] = changed.to(t.dtype)
     return tensors["q"], tensors["k"], tensors["v"]
@@ -127,7 +149,7 @@ def _apply_features(
         for side in stage.sides if stage.acts_before_positions == is_before else ():
             t = tensors[side]
             given = {"before": _shift(t, visibility)} if "before" in stage.inputs else {}
-            changed = stage(t, side, mechanism.params_of(stage, p), **given)
+            changed = call_stage(stage, stage.__call__, t, side, mechanism.params_of(stage, p), **given)
             check_result(stage, changed, (*t.shape[:3], stage.width(t.shape[3])))
             tensors[side] = changed.to(t.dtype)
     return tensors["q"], tensors["k"]

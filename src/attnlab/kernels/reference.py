@@ -1,5 +1,5 @@
-"""The definition: every mechanism, one equation after another, in any dtype on any device. All other kernels are
-checked against it.
+"""The definition: every mechanism, one equation after another, in any floating-point dtype on any device. All other
+kernels are checked against it.
 
     s = cap(score(q, k) + bias)      w = weights(s) / divide(n), 0 for masked pairs      out = w·v
 
@@ -22,6 +22,7 @@ from attnlab.mechanisms.stage import check_result
 from .call import Call, Request, at_least_float
 from .decay import solve_delta
 from .dropout import keep, scale
+from .failures import call_stage
 from .masks import keep_by_rows
 from .positions import compute_bias
 from .standins import fill_standins, needs_renormalising, renormalise
@@ -68,7 +69,7 @@ def weights(call: Call) -> Tensor:
         scores = mechanism.cap(scores)
     heads, adds_decay = mechanism.heads, mechanism.forget is not None and not mechanism.weights.pointwise
     if heads is not None:
-        mixed = heads.mix_scores(scores, call.params_of(heads))
+        mixed = call_stage(heads, heads.mix_scores, scores, call.params_of(heads))
         check_result(heads, mixed, scores.shape)
         scores = mixed
     if adds_decay and call.decay is not None:
@@ -87,7 +88,7 @@ def weights(call: Call) -> Tensor:
     if call.decay is not None and not adds_decay and call.decay.keys.shape[-1] == 1:
         w = w * call.decay.logarithms.exp()
     if heads is not None:
-        mixed = heads.mix_weights(w, call.params_of(heads))
+        mixed = call_stage(heads, heads.mix_weights, w, call.params_of(heads))
         check_result(heads, mixed, w.shape)
         w = mixed
     stage, n = mechanism.weights, _lengths(call, scores)
@@ -106,7 +107,8 @@ def _score(call: Call, visible: Tensor | None) -> Tensor:
         return torch.einsum(
             "bhqd,bhkd,bhqkd->bhqk", q, call.k, call.decay.logarithms.exp().to(q.dtype).expand(*shape, -1)
         )
-    scores = score(call.q, call.k, call.params_of(score), **call.gather_needs(score, visible))
+    given = call.gather_needs(score, visible)
+    scores = call_stage(score, score.__call__, call.q, call.k, call.params_of(score), **given)
     check_result(score, scores, shape, call.q.dtype)
     return scores
 
@@ -117,8 +119,10 @@ def weigh(call: Call, scores: Tensor, visible: Tensor | None) -> Tensor:
     p, given = call.params_of(stage), call.gather_needs(stage, visible)
     is_renormalised = False
     if visible is not None and "visible" not in stage.needs:
-        is_renormalised = needs_renormalising(stage, lambda s: stage(s, n, p, **given), scores, visible)
-    w = stage(scores, n, p, **given)
+        is_renormalised = needs_renormalising(
+            stage, lambda s: call_stage(stage, stage.__call__, s, n, p, **given), scores, visible
+        )
+    w = call_stage(stage, stage.__call__, scores, n, p, **given)
     check_result(stage, w, scores.shape)
     if visible is not None:
         w = w.masked_fill(~visible, 0)

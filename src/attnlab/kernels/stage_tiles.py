@@ -18,6 +18,7 @@ from . import tiled
 from .call import Call
 from .cpu.pairs import DotPairs
 from .division import as_divisor, divide, divide_values
+from .failures import call_stage
 from .normalise import refuse_second_derivatives
 from .positions import compute_bias
 from .standins import fill_standins
@@ -223,12 +224,12 @@ class _StageProblem(tiled.Problem):
             needs["positions"] = select_positions(self.positions, tile)
         self.tile, self.leaves = tile, self.of_weights.make_leaves(tile.heads)
         if scores is None:
-            w = self.stage(inputs, n, self.leaves, **needs)
+            w = call_stage(self.stage, self.stage.__call__, inputs, n, self.leaves, **needs)
             check_result(self.stage, w, tile.by_head)
         else:
             self.input = inputs.detach().requires_grad_()
             with torch.enable_grad():
-                self.result = w = self.stage(self.input, n, self.leaves, **needs)
+                self.result = w = call_stage(self.stage, self.stage.__call__, self.input, n, self.leaves, **needs)
         view.copy_(w.detach())
         tiled.fill_masked_pairs(view, tile, self.visibility, 0)
         return None

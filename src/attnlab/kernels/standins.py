@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnlab.errors import MechanismError
 from attnlab.mechanisms import Weights
+from attnlab.mechanisms.stage import check_result
 
 RENORMALISED: dict[Weights, bool] = {}
 """The stages that were tested, and whether their weights are divided by their sum over visible pairs."""
@@ -43,12 +44,12 @@ def needs_renormalising(stage: Weights, run: Callable[[Tensor], Tensor], scores:
     if bool(is_visible.all()):
         return False
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        results = []
+        results, is_finite = [], True
         for shift in (0.0, 1.0):
             torch.manual_seed(0)
             w = run(torch.where(visible, scores, scores + shift))
-            if tuple(w.shape) != tuple(scores.shape):
-                return False  # the caller refuses this shape
+            check_result(stage, w, scores.shape)
+            is_finite &= bool(w.isfinite().all())
             results.append(w.double().nan_to_num())
     rounding = ROUNDINGS * torch.finfo(scores.dtype).eps
     first, second = (w.masked_fill(~is_visible, 0) for w in results)
@@ -57,6 +58,11 @@ def needs_renormalising(stage: Weights, run: Callable[[Tensor], Tensor], scores:
         RENORMALISED[stage] = False
     elif sums_to_one and _are_close(renormalise(first), renormalise(second), rounding):
         RENORMALISED[stage] = True
+    elif not is_finite:
+        raise MechanismError(
+            f"the weights of '{stage}' are not finite for finite scores, from {float(scores.min()):.3g} to "
+            f"{float(scores.max()):.3g}: a logarithm or root of a negative number, a division by 0 or an overflow?"
+        )
     else:
         raise MechanismError(
             f"the weights of '{stage}' depend on masked pairs: it normalises over a whole row. Ask for the visible "

@@ -16,11 +16,15 @@ def as_mask(mask: Tensor | None, shape: tuple[int, int, int, int]) -> Tensor | N
     if mask is None:
         return None
     b, h, q, k = shape
-    if mask.dtype != torch.bool:
-        raise ShapeError(f"mask must be boolean, True = may attend; it is {mask.dtype}")
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        came = mask.dtype if isinstance(mask, Tensor) else f"a {type(mask).__name__}"
+        raise ShapeError(f"mask must be boolean, True = may attend; it is {came}")
     full = mask.reshape((1,) * (4 - mask.dim()) + tuple(mask.shape)) if mask.dim() <= 4 else mask
     if full.dim() != 4 or any(size not in (1, need) for size, need in zip(full.shape, shape, strict=True)):
-        hint = "; pass a padding mask [batch, keys] as mask[:, None, None, :]" if mask.dim() == 2 else ""
+        hint = {
+            2: "; pass a padding mask [batch, keys] as mask[:, None, None, :]",
+            3: "; pass a mask [batch, queries, keys] as mask[:, None]",
+        }.get(mask.dim(), "; omitted leading axes count as 1")
         sizes = f"[batch={b}, heads={h}, queries={q}, keys={k}]"
         raise ShapeError(f"mask of shape {tuple(mask.shape)} does not broadcast to {sizes}{hint}")
     return full if full.shape[-1] == k else full.expand(-1, -1, -1, k)

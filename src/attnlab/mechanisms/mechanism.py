@@ -239,6 +239,8 @@ class Mechanism(Showable):
         declared: dict[str, Parameter] = {}
         for text, item in self.label_stages():
             own = wide.get(item, dims)
+            if not isinstance(item, (Value, Features)):  # keys and values are repeated for the heads of queries
+                own = dataclasses.replace(own, num_key_heads=num_heads)
             parameters = check_parameters(item.name, item.parameters(own), own)
             declared |= {f"{text}_{name}": parameter for name, parameter in parameters.items()}
         return declared

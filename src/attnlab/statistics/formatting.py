@@ -45,7 +45,7 @@ def _describe_difference(comparison: Comparison) -> str:
     unit, family = comparison.question.unit, comparison.family
     low, high = comparison.interval
     is_plain = comparison.question.looks == "open" or show_p(comparison.p) == show_p(comparison.plain_p)
-    plain = "" if is_plain else f"; plain t: {show_p(comparison.plain_p)}"
+    plain = "" if is_plain else f"; not decisive, a plain t test: {show_p(comparison.plain_p)}"
     text = (
         f"{signed(comparison.difference)}{unit}, {percent(1 - comparison.level)} interval "
         f"[{signed(low)}, {signed(high)}]{unit}, {show_p(comparison.p)} ({comparison.method}{plain})"

@@ -1,6 +1,7 @@
-"""How often the check for repeated values reports a fault in random tables without copies, and with one copied arm."""
+"""How often the check for repeated values reports something in random tables without copies, and with one copied arm
+or one copied run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -10,19 +11,40 @@ from attnlab.statistics.draws import Rng
 from attnlab.statistics.simulation import Case, Path
 
 from .integrity.checks.repetition import check_repetition
+from .integrity.tables.metrics import Values
 from .integrity.tables.table import Cell, ResultTable
 
-PART = "copied values"
+PART, RUN_PART = "copied values", "copied runs"
 MEAN = 82.0
 """An accuracy in percent."""
 SDS, SEEDS, ARMS, EXAMPLES, TASKS = (0.2, 2.0), (3, 10), (2, 10), (100, 1000), (2, 4)
 """The smallest and largest of what is drawn for each table; SDs and numbers of examples are log-uniform."""
 SHARED = 0.9
 """The correlation of arms whose seeds share initial weights and data order."""
+RUN_ARMS, RUN_TASKS, RUN_EXAMPLES, RUN_DECIMALS = (2, 4), (1, 10), (50, 10_000), (1, 3)
+"""The smallest and largest of what is drawn for a table of runs in several tasks."""
+RUN_SHARED, RUN_PAIRED = (0.0, 0.95), (0.0, 0.5, 0.9)
+"""Correlations: of the tasks of one run, and of the runs of one seed in several arms."""
 
 
 def list_cases() -> Iterator[Case]:
-    """Yield tables of accuracies in percent, with SDs of 0.2 to 2, 3 to 10 seeds and 2 to 10 arms."""
+    """Yield tables of accuracies in percent: a copied arm, with 3 to 10 seeds and 2 to 10 arms, and a copied run."""
+    yield from _list_arm_cases()
+    yield from _list_run_cases()
+
+
+def _list_run_cases() -> Iterator[Case]:
+    for what, bound, draw, is_note, effect, cost in (
+        ("1 to 10 tasks, a fault", 0.001, draw_runs, False, 0, 5),
+        ("1 to 10 tasks, a fault or a note", 0.05, draw_runs, True, 0, 5),
+        ("4 tasks, 2 decimals, a fault", 0.001, partial(draw_runs, num_tasks=4, decimals=2), False, 1, 10),
+        ("8 tasks, 2 decimals, a fault", 0.001, partial(draw_runs, num_tasks=8, decimals=2), False, 1, 10),
+    ):
+        finds = partial(find_fault, draw=draw, is_note=is_note)
+        yield Case(RUN_PART, f"copied runs: {what}", "3 to 10", finds, "", bound, effect, cost)
+
+
+def _list_arm_cases() -> Iterator[Case]:
     for what, draw in (
         ("with 2 decimals", partial(draw_table, decimals=2)),
         ("with 1 decimal", partial(draw_table, decimals=1)),
@@ -45,9 +67,48 @@ def list_cases() -> Iterator[Case]:
         )
 
 
-def find_fault(path: Path, rng: Rng, effect: float, *, draw: "partial[ResultTable]") -> bool:
-    """Draw a table, copy one arm if there is an effect, and tell whether repeated values are a fault in it."""
-    return any(finding.is_fault for finding in check_repetition(draw(rng, is_copied=bool(effect))))
+def find_fault(path: Path, rng: Rng, effect: float, *, draw: Callable[..., ResultTable], is_note: bool = False) -> bool:
+    """Draw a table, copy an arm or a run if there is an effect, and tell whether repeated values are a fault in it.
+
+    is_note: a note is enough.
+    """
+    return any(finding.is_fault or is_note for finding in check_repetition(draw(rng, is_copied=bool(effect))))
+
+
+def draw_runs(rng: Rng, *, is_copied: bool, num_tasks: int = 0, decimals: int = 0) -> ResultTable:
+    """Draw accuracies of runs in several tasks, with the sampling of each evaluation set. Drawn too if 0.
+
+    A copied run is that of another seed of its arm or of the same seed in another arm.
+    """
+    limits = (RUN_ARMS, SEEDS, RUN_TASKS, RUN_DECIMALS)
+    num_arms, num_seeds, *drawn = (int(rng.integers(low, high + 1)) for low, high in limits)
+    num_tasks, decimals = num_tasks or drawn[0], decimals or drawn[1]
+    shared, paired = rng.uniform(*RUN_SHARED), float(rng.choice(RUN_PAIRED))
+    # Both correlations hold at once: what a run has in common, and what is of one task, are alike in paired runs.
+    run = _draw_paired(rng, num_arms, num_seeds, paired)
+    runs: dict[tuple[int, int], list[str]] = {(arm, seed): [] for arm in range(num_arms) for seed in range(num_seeds)}
+    for _ in range(num_tasks):
+        sd, num_examples = _draw_log_uniform(rng, SDS), round(_draw_log_uniform(rng, RUN_EXAMPLES))
+        own = _draw_paired(rng, num_arms, num_seeds, paired)
+        means = rng.uniform(45, 95) + sd * rng.standard_normal((num_arms, 1))
+        values = np.clip(means + sd * (np.sqrt(shared) * run + np.sqrt(1 - shared) * own), 1, 99)
+        values = 100 * np.round(values * num_examples / 100) / num_examples
+        for (arm, seed), value in np.ndenumerate(values):
+            runs[arm, seed].append(f"{value:.{decimals}f}")
+    if is_copied:
+        runs[1, 1] = runs[1, 0] if rng.random() < 0.5 else runs[0, 1]
+    cells = [
+        Cell(f"arm {arm}", "", f"task {task}", str(seed), None, float(text), text, f"{arm}, {seed}, {task}")
+        for (arm, seed), texts in runs.items()
+        for task, text in enumerate(texts)
+    ]
+    return ResultTable("simulated", (), tuple(cells), "arm 0")
+
+
+def _draw_paired(rng: Rng, num_arms: int, num_seeds: int, correlation: float) -> Values:
+    own, shared = rng.standard_normal((num_arms, num_seeds)), rng.standard_normal(num_seeds)
+    drawn: Values = np.sqrt(1 - correlation) * own + np.sqrt(correlation) * shared
+    return drawn
 
 
 def draw_tasks(rng: Rng, *, is_copied: bool, correlation: float) -> ResultTable:

@@ -29,6 +29,7 @@ from .cost.matching import match_arms
 from .file.design import Design
 from .file.mistakes import Origin, validate_design
 from .file.reading import read_design
+from .file.smoke_test import describe_smoke_test
 from .integrity import IntegrityFinding
 from .integrity.study.audits import read_kind
 from .integrity.study.examination import count_left_out, describe_left_out
@@ -39,6 +40,7 @@ from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
 from .plan.learning_budget import list_budget_warnings
 from .plan.matching import Matching
+from .plan.model_limits import check_model_limits
 from .plan.own_text import drop_num_dev
 from .plan.planner import Planner
 from .plan.planning import PlannedRun, describe_held_out, hash_data, locate_sources
@@ -68,13 +70,17 @@ class Conclusion(Showable):
     """Answers over sizes, horizons and tasks."""
     targets: Sequence[TargetAnswer] = ()
     """What each arm reaches of the targets."""
+    smoke_test: str = ""
+    """That the study is only a smoke test, and what answers its question; empty if it is no smoke test."""
 
     @classmethod
     def of(cls, record: Record) -> Self:
         """Conclude from the record of a study."""
         findings = record.findings if record.is_whole else ()
-        joint, targets = record.joint_answers, record.targets
-        return cls(record.answers, record.num_ended, len(record.runs), record.failed, findings, joint, targets)
+        return cls(
+            record.answers, record.num_ended, len(record.runs), record.failed, findings, record.joint_answers,
+            record.targets, describe_smoke_test(record.design),
+        )  # fmt: skip
 
     @property
     def is_whole(self) -> bool:
@@ -89,7 +95,7 @@ class Conclusion(Showable):
         rows += [(one.check, "FAULT" if one.is_fault else "note", one.sentence) for one in self.findings]
         rows += [(run, "failed", reason) for run, reason in self.failed.items()]
         left = "" if self.is_whole else "; the same call resumes the study"
-        ended = f"{self.num_ended} of {self.num_runs} runs have ended{left}"
+        ended = "; ".join(filter(None, (f"{self.num_ended} of {self.num_runs} runs have ended{left}", self.smoke_test)))
         return Facts("Verdicts" if self.answers else "No verdict yet", ended, rows=rows)
 
 
@@ -193,6 +199,7 @@ class Study(Showable):
         if on == "local":  # on a cluster, each node has packages of its own
             for run in planner.list_runs(None):
                 check_trackers(run.run.trackers)
+        self.check_limits()
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             self._choose_precision(ledger)
@@ -214,6 +221,10 @@ class Study(Showable):
         with self._open_ledger(out) as (_, ledger):
             ledger.note_fact("study", self.design.name)
             return register(ledger, self.design)
+
+    def check_limits(self) -> None:
+        """Refuse rows, prompts and sentences that the models of the study have no positions for."""
+        check_model_limits(self._make_planner().list_runs(None))
 
     def check_folder(self, out: str | Path) -> Path:
         """Return the path of the folder to run the study in; refuse one that it cannot run in."""
@@ -250,7 +261,9 @@ class Study(Showable):
         if left_out := count_left_out(ledger, set(ids)):
             say(f"{describe_left_out(left_out)}; they stay in the ledger")
         if not ledger.results():  # once, before anything is trained
-            for sentence in (*describe_held_out(self.design, self.sources or {}), *list_budget_warnings(trained)):
+            smoke_test = describe_smoke_test(self.design)
+            too_short = [smoke_test] if smoke_test else list_budget_warnings(trained)
+            for sentence in (*describe_held_out(self.design, self.sources or {}), *too_short):
                 say(sentence)
         sources = locate_sources(self.design, self.sources or {})
         count_overlaps(ledger, self.design, sources, hashes, say, stop)

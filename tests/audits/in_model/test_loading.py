@@ -26,3 +26,15 @@ def test_what_is_no_model_is_one_error(tmp_path: Path, unreachable_hub: list[byt
     with pytest.raises(RequestError, match="there is no folder 'no/such/folder/here'"):
         load("no/such/folder/here")
     assert not unreachable_hub
+
+
+def test_adapters_and_folders_of_a_trainer_say_what_to_give(tmp_path: Path) -> None:
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
+    model: Any = gpt2()
+    for step in (9, 10):
+        model.save_pretrained(tmp_path / "trainer" / f"checkpoint-{step}")
+    with pytest.raises(RequestError, match=r"is an adapter of peft.*merge_and_unload"):
+        load(str(tmp_path / "adapter"))
+    with pytest.raises(RequestError, match=r"give the newest: '.*checkpoint-10'"):
+        load(str(tmp_path / "trainer"))

@@ -76,7 +76,7 @@ def test_a_broken_vocabulary_says_where(tmp_path: Path, tokens: list[str], messa
 
 
 def test_without_a_network_a_name_says_what_to_give(unreachable_hub: list[bytes]) -> None:
-    message = r"from 'no-such-bert': .* the hub cannot be reached .* a vocab\.txt"
+    message = r"from 'no-such-bert': .* The hub cannot be reached .* a vocab\.txt"
     with pytest.raises(DataError, match=message):
         load_tokenizer("no-such-bert")
     assert len(unreachable_hub) == 1

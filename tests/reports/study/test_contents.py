@@ -5,6 +5,7 @@ from pathlib import Path
 
 from attnlab.reports.study.page import render_page
 from attnlab.reports.study.soundness import ArmAudit
+from attnlab.studies.integrity import IntegrityFinding, IntegrityKind
 
 from .made import BASE, Made
 from .reading import contents
@@ -29,3 +30,14 @@ def test_an_arm_with_a_fault_in_one_of_its_audits_is_sound_in_part(tmp_path: Pat
     found = dataclasses.replace(found, audits=[*sound, faulty])
     assert found.sound_arms == "dot; in part hard"
     assert "Sound: dot; in part hard (2 of 3 audits)" in render_page(found)
+
+
+def test_a_fault_is_above_the_verdicts_unless_it_is_an_arm_that_leaks(tmp_path: Path) -> None:
+    found = contents(Made(tmp_path).give("dot", BASE).done())
+    kinds = (IntegrityKind.TRAINED_ON_HELD_OUT, IntegrityKind.LEAK)
+    findings = [IntegrityFinding(kind, f"{kind.value} 35 %") for kind in kinds]
+    page = render_page(dataclasses.replace(found, findings=findings))
+    assert [finding.kind for finding in dataclasses.replace(found, findings=findings).faults] == [kinds[0]]
+    assert (
+        0 < page.index("trained on what is held out 35 %") < page.index('id="state"') < page.index("a leaking arm 35 %")
+    )

@@ -139,7 +139,7 @@ def test_an_arm_without_any_figure_is_answered_too(arm: str, case: Case) -> None
 
 
 def test_nothing_that_was_evaluated_is_said_to_be_so(case: Case) -> None:
-    assert case.answers()["better"].verdict.startswith("NOT COMPARABLE (no run was evaluated")
+    assert case.answers()["better"].verdict.startswith("NOT COMPARABLE (no run has a figure")
 
 
 def test_seeds_that_never_met_are_not_compared(case: Case) -> None:

@@ -37,6 +37,14 @@ def test_a_whole_ledger_has_no_damage(ledger: Path) -> None:
         _ = 1 / 0
 
 
+def test_stored_answers_are_no_damage(ledger: Path) -> None:
+    with open_record(ledger.parent) as record:
+        assert record.answers
+    assert find_damage(ledger) == ""
+    change(ledger, "UPDATE answers SET answers = '3'")
+    assert "row 1 of 'answers'" in find_damage(ledger)
+
+
 JSON = {
     "runs": "config", "results": "result", "pairings": "hashes", "examples": "ids", "events": "said",
 }  # fmt: skip

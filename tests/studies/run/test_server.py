@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -52,3 +55,19 @@ def test_the_end_of_a_worker_is_an_event(status: int, kind: str, detail: str, tm
 def test_a_worker_that_left_no_log_is_described_by_its_status(tmp_path: Path) -> None:
     event = describe_end(RunOrder("1", str(tmp_path / "none"), {}), FAILED)
     assert (event.kind, event.detail) == ("failed", f"its process ended with status {FAILED}")
+
+
+def test_a_stop_right_after_an_order_ends_the_worker(tmp_path: Path) -> None:
+    """The signal may come before the forked process has its own handlers."""
+    program = "import time; from attnlab.studies.run.server import serve; serve(lambda *_: bool(time.sleep(5)))"
+    orders = [json.dumps({"id": str(n), "folder": str(tmp_path / str(n)), "config": {}}) for n in range(6)]
+    told = "\n".join([*orders, json.dumps({"stop": True}), ""])
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        # At its end, standard input is another stop.
+        server.stdin.write(told.encode())
+        server.stdin.flush()
+        lines = [server.stdout.readline() for _ in range(2 * len(orders))]
+    events = [RunEvent(**json.loads(line)) for line in lines]
+    assert [event.kind for event in events if event.kind != "started"] == ["interrupted"] * len(orders)

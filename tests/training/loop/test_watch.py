@@ -58,9 +58,9 @@ def test_the_late_evaluation_counts_neither_for_the_best_nor_for_patience(tmp_pa
     [
         ({"task": "mlm", "sample_every": 1}, "which a run of 'mlm' does not have; leave sample_every out"),
         ({"task": "mqar", "sample_every": 1}, "samples need a causal model with a tokenizer"),
-        ({"sample_every": 9, "num_tokens": 65}, "a prompt with its sample has 65 tokens"),
-        ({"sample_every": 9, "prompts": ("a " * 30,)}, "a prompt with its sample has 70 tokens"),
-        ({"sample_every": 9, "sentences": ("a " * 63,)}, "a sentence has 65 tokens"),
+        ({"sample_every": 9, "num_tokens": 65}, "num_tokens = 65 more are sampled: 65 positions"),
+        ({"sample_every": 9, "prompts": ("a " * 30,)}, "num_tokens = 40 more are sampled: 70 positions"),
+        ({"sample_every": 9, "sentences": ("a " * 63,)}, "has 65 tokens, and the model has positions for 64"),
     ],
     ids=["mlm", "probe", "sample", "prompt", "sentence"],
 )

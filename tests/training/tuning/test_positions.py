@@ -8,7 +8,7 @@ import transformers
 
 from attnlab.errors import TrainingError
 from attnlab.training import Tuning, build
-from attnlab.training.tuning.positions import check_positions
+from attnlab.training.tuning.positions import check_positions, name_field
 from tests.training.runs import small
 
 
@@ -33,3 +33,13 @@ def test_a_prompt_takes_positions_of_its_own() -> None:
     check_positions(model, 54, "a row")
     with pytest.raises(TrainingError, match="positions for 54"):
         check_positions(model, 55, "a row")
+
+
+def test_the_field_has_the_name_of_the_family() -> None:
+    library: Any = transformers
+    gpt2 = library.GPT2Config(n_layer=1, n_head=1, n_embd=4, vocab_size=8, n_positions=8)
+    assert name_field(library.GPT2LMHeadModel(gpt2)) == "n_positions"
+    bert = library.BertConfig(
+        num_hidden_layers=1, num_attention_heads=1, hidden_size=4, intermediate_size=4, vocab_size=8
+    )
+    assert name_field(library.BertModel(bert)) == "max_position_embeddings"

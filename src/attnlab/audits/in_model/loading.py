@@ -7,6 +7,7 @@ from torch import nn
 
 from attnlab.errors import PretrainedError, RequestError
 from attnlab.install import load as load_installed
+from attnlab.install.loading import find_newest_checkpoint
 from attnlab.install.saving import list_weight_files
 from attnlab.pretrained import load_pretrained
 
@@ -16,8 +17,11 @@ def load(name: str) -> nn.Module:
 
     A model written by `attnlab.save` is loaded with its mechanism.
     """
-    if list_weight_files(Path(name)):
+    folder = Path(name)
+    if list_weight_files(folder):
         return load_installed(name)
+    if not (folder / "config.json").exists():
+        _refuse_other_folders(folder)
     try:
         heads = getattr(load_pretrained(transformers.AutoConfig, name), "architectures", None) or []
         classes = (getattr(transformers, head, None) for head in heads)
@@ -29,3 +33,16 @@ def load(name: str) -> nn.Module:
             "hub"
         ) from error
     return model
+
+
+def _refuse_other_folders(folder: Path) -> None:
+    """Refuse an adapter of peft and the folder of a Trainer, which have no model of their own, with what to give."""
+    if (folder / "adapter_config.json").exists():
+        raise RequestError(
+            f"'{folder}' is an adapter of peft, without its base: load it with AutoPeftModelForCausalLM, save what its "
+            "merge_and_unload() returns, and give that folder; or call attnlab.audit(model) in Python"
+        )
+    if newest := find_newest_checkpoint(folder):
+        raise RequestError(
+            f"'{folder}' has no model of its own, but checkpoints of Trainer; give the newest: '{newest}'"
+        )

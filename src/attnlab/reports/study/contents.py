@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.answers.target import TargetAnswer
-from attnlab.studies.integrity import IntegrityFinding
+from attnlab.studies.integrity import IntegrityFinding, IntegrityKind
 from attnlab.studies.plan.audit_keys import list_lines
 
 from .attention import AttentionSection, make_attention_section
@@ -65,6 +65,11 @@ class Contents:
         return "; ".join(
             [*([", ".join(whole)] if whole else []), *([f"in part {', '.join(partly)}"] if partly else [])]
         )
+
+    @property
+    def faults(self) -> list[IntegrityFinding]:
+        """The faults that are shown above the verdicts; an arm that leaks has a verdict of its own."""
+        return [finding for finding in self.findings if finding.is_fault and finding.kind != IntegrityKind.LEAK]
 
     @property
     def effects(self) -> list[Figure]:

@@ -8,6 +8,7 @@ from attnlab.statistics.verdict import BETTER, WORSE
 from attnlab.studies.answers.analysis import Answer, common_notes, explain_inconclusive, explain_unknown_stability
 from attnlab.studies.answers.joint_answer import JointAnswer
 from attnlab.studies.answers.study_folder import Record
+from attnlab.studies.file.smoke_test import describe_smoke_test
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.training.spec import LANGUAGE
 
@@ -45,6 +46,8 @@ class Headline:
     """The answer in one sentence, or why there is none."""
     state: str
     """The progress of the study, and the length of training of its phases."""
+    smoke_test: str
+    """That the study is only a smoke test, and what answers its question; empty if it is no smoke test."""
     registration: str
     """How its verdicts relate to what was declared beforehand, with the reason; empty if nothing was declared."""
     verdicts: Sequence[Sentence]
@@ -60,7 +63,7 @@ class Headline:
     def meanings(self) -> list[tuple[str, str, str]]:
         """The words on the page, each once: anchor, word and meaning."""
         phrases = [sentence.verdict for sentence in (*self.joint, *self.verdicts, *self.apart)] + list(self.targets)
-        phrases += [part for part in self.registration.split("), ") if part]
+        phrases += [part for part in self.registration.split("), ") if part] + list(self.notes)
         words = dict.fromkeys(word for phrase in phrases for word in MEANINGS if word in phrase.partition("(")[0])
         return [(verdict_anchor(word), word, MEANINGS[word].replace("`", "")) for word in words]
 
@@ -81,6 +84,7 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
         record.design.question or f"the study '{record.design.name}'",
         answer,
         " ".join([_describe_state(record), _describe_training_length(record)]).rstrip(),
+        _make_sentence_case(describe_smoke_test(record.design)),
         next((answer.registration for answer in record.answers if answer.registration), ""),
         [sentence for row, sentence in sentences if not is_not_comparable(row)],
         [sentence for row, sentence in sentences if is_not_comparable(row)],

@@ -204,7 +204,7 @@ class _Cell:
     def explain_missing(self, arm: str) -> str:
         """Return why there is nothing to compare; empty if there is."""
         if not self.metric:
-            return "no run was evaluated; does the data have a dev split?"
+            return "no run has a figure: each of them failed, or the study names nothing to evaluate on (data.NAME.dev)"
         for subject, name in (("the baseline", self.study.baseline), ("it", arm)):
             values = self.table.values(name, self.metric)
             if not any(value is not None for value in values.values()):

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -135,12 +136,13 @@ def _check_examples(row: Mapping[str, Any]) -> None:
 _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "runs": _check_run, "results": _check_result, "events": _check_event, "pairings": _check_pairing,
     "examples": _check_examples, "metrics": lambda row: _parse(row["line"], dict),
-    "answers": lambda row: _parse(row["answers"], list), "audits": lambda row: _parse(row["findings"], list),
+    "answers": lambda row: _parse(row["answers"], dict | list),  # a list in ledgers of older versions
+    "audits": lambda row: _parse(row["findings"], list),
 }  # fmt: skip
 
 
-def _parse(text: Any, kind: type) -> Any:
+def _parse(text: Any, kind: type | UnionType) -> Any:
     value = parse_json(text)
     if not isinstance(value, kind):
-        raise json.JSONDecodeError(f"{'an object' if kind is dict else 'a list'} is needed", "", 0)
+        raise json.JSONDecodeError(f"{'a list' if kind is list else 'an object'} is needed", "", 0)
     return value

@@ -171,6 +171,8 @@ class Design(spec.Section):
     only_arms: list[spec.Name] | None = None
     only_sizes: list[spec.Name] | None = None
     """The arms and sizes of the file that are used, None for all: budgets choose some."""
+    answered_by: spec.Text | None = None
+    """In a budget that is only a smoke test: the budget that answers the question; None in any other."""
     arms: dict[spec.Name, Arm] = Field(min_length=1, max_length=200)
     sizes: dict[spec.Name, Size] = Field(min_length=1, max_length=50)
     data: dict[spec.Name, spec.DataSource] = Field(default_factory=dict)

@@ -58,9 +58,9 @@ def validate_design(content: Mapping[str, Any], origin: Origin) -> Design:
         places = [place for place, _ in unknown]
         misfits = [*unknown, *(misfit for misfit in find_misfits(choose_entries(content)) if misfit[0] not in places)]
         described = [(each["loc"], _describe(each)) for each in errors[:MAX_SHOWN]] + misfits[:MAX_SHOWN]
-        raise StudyError(_format(described, len(errors) + len(misfits), origin)) from error
+        raise StudyError(format_misfits(described, len(errors) + len(misfits), origin)) from error
     if misfits := list(find_wrong_settings(design)):
-        raise StudyError(_format(misfits, len(misfits), origin))
+        raise StudyError(format_misfits(misfits, len(misfits), origin))
     return expand_horizons(design)
 
 
@@ -82,7 +82,8 @@ def index_lines(text: str) -> Lines:
     return lines
 
 
-def _format(misfits: Sequence[Misfit], number: int, origin: Origin) -> str:
+def format_misfits(misfits: Sequence[Misfit], number: int, origin: Origin) -> str:
+    """Write a line for each of the first mistakes, with its origin. number: how many there are."""
     lines = dict.fromkeys(f"{origin.describe(place)}: {message}" for place, message in misfits)
     more = [f"and {number - MAX_SHOWN} more"] if number > MAX_SHOWN else []
     return "\n".join([*list(lines)[:MAX_SHOWN], *more])

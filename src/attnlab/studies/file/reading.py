@@ -10,8 +10,9 @@ from attnlab.errors import StudyError, closest
 from attnlab.inputs import check_regular, expand_path, suggest_file
 
 from .design import Design
-from .mistakes import Lines, Origin, index_lines, validate_design
+from .mistakes import Lines, Origin, format_misfits, index_lines, validate_design
 from .overrides import set_value
+from .smoke_test import ANSWERED_BY, NO_BUDGET, check_smoke_tests
 
 LARGEST = 2**17
 """Bytes of a study file."""
@@ -34,6 +35,7 @@ def read_design(path: str | Path, budget: str | None = None, assignments: Mappin
             known = ", ".join(budgets) or "none"
             raise StudyError(f"{file} has no budget '{budget}'{closest(budget, budgets) or '.'} It has: {known}")
         lines = index_lines(text)
+        _check_smoke_tests(_parse(text, file), Origin(str(file), lines))
         study = _read_variant(text, file, lines, budget, assignments or {})
         for other in budgets:
             _read_variant(text, file, lines, other, {})
@@ -64,6 +66,15 @@ def _read_budgets(content: Mapping[str, Any], file: Path) -> dict[str, dict[str,
         if not isinstance(budget, dict):
             raise StudyError(f"{file}: the budget '{name[:60]}' must be a table, not {_name_kind(budget)}")
     return budgets
+
+
+def _check_smoke_tests(content: Mapping[str, Any], origin: Origin) -> None:
+    misfits = list(check_smoke_tests(content.get(BUDGETS, {})))
+    if ANSWERED_BY in content:
+        why = f"'{ANSWERED_BY}' belongs into a budget that is only a smoke test, as in [{BUDGETS}.smoke]"
+        misfits.append(((ANSWERED_BY,), f"{why}; '{NO_BUDGET}' there stands for the study itself"))
+    if misfits:
+        raise StudyError(format_misfits(misfits, len(misfits), origin))
 
 
 def _read_text(file: Path) -> str:

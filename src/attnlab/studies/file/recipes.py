@@ -1,12 +1,18 @@
 """The studies that come with attnlab, by name: TOML files in the folder `recipes` of the package."""
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from attnlab.errors import StudyError, closest
 from attnlab.inputs import expand_path
 
+from .smoke_test import ANSWERED_BY
+
 FOLDER = Path(__file__).parents[2] / "recipes"
 FIRST = "quickstart"
+SMALLEST = "smoke"
+"""The smallest budget of every recipe."""
 
 
 def list_recipes() -> dict[str, Path]:
@@ -30,3 +36,13 @@ def find_study(text: str) -> Path:
 def read_purpose(file: Path) -> str:
     """Return the purpose of a recipe: the comment that its file begins with."""
     return file.read_text(encoding="utf-8").splitlines()[0].removeprefix("#").strip()
+
+
+def read_budgets(file: Path) -> dict[str, dict[str, Any]]:
+    """Return the budgets of a recipe, the smallest first."""
+    return dict(tomllib.loads(file.read_text(encoding="utf-8"))["budgets"])
+
+
+def find_answering_budget(file: Path) -> str:
+    """Return the smallest budget of a recipe that answers its question."""
+    return str(read_budgets(file)[SMALLEST].get(ANSWERED_BY, SMALLEST))

@@ -9,11 +9,13 @@ from attnlab.statistics.formatting import signed
 from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, analyse, check_pairs, check_seeds
 from .checks.averages import check_averages
 from .checks.budgets import check_budgets
+from .checks.differences import check_differences
 from .checks.impossible_values import ImpossibleValues, find_impossible
 from .checks.means import check_means, check_spread_of_one_seed
 from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
 from .checks.seeds import check_lone_seed, check_missing
+from .checks.spread_units import settle_spread_units
 from .checks.summaries import check_stated_summaries, check_summaries
 from .checks.units import describe_units, describe_unused_units, settle_units
 from .finding import IntegrityFinding
@@ -71,12 +73,13 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     table = table.with_num_examples(options.num_examples)
     asked = options.find_units(table)
     settled, units, mixed = settle_units(table, asked)
+    settled, other_units, of_spreads = settle_spread_units(settled, units, asked)
     impossible = list(find_impossible(settled, units))
     left_out = list(dict.fromkeys(cell for values in impossible for cell in values.cells))
     primary = options.find_primary(settled)
     smallest, floors = options.find_smallest(settled, units), options.find_floors(settled, units)
     wrong = [values.metric for values in impossible if values.metric]
-    obstacles = {metric: f"most values of {metric} are impossible" for metric in wrong}
+    obstacles = other_units | {metric: f"most values of {metric} are impossible" for metric in wrong}
     terms = AnalysisTerms(
         units, smallest, floors, primary, obstacles, frozenset(left_out), options.is_paired, options.obstacles
     )
@@ -85,15 +88,18 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     repeated = list(check_repetition(table))
     analyses = _analyse(settled, repeated, terms)
     possible = settled.without([*left_out, *units.fractions])
-    findings = [*repeated, *mixed, *check_predictions(table), *_explain(impossible, options.is_paired)]
+    findings = [*repeated, *mixed, *of_spreads, *check_predictions(table), *_explain(impossible, options.is_paired)]
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
     findings += [*check_spread_of_one_seed(table), *check_missing(settled), *check_budgets(table)]
     findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
-    findings += [*check_stated_summaries(table), *check_averages(table)]
+    findings += [*check_stated_summaries(table), *check_averages(table), *check_differences(table)]
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
-    unit_words = (*describe_units(settled, units), *describe_unused_units(table, asked))
+    unit_words = (
+        *describe_units(settled, units),
+        *describe_unused_units(table, asked, {finding.data["metric"] for finding in of_spreads}),
+    )
     return Judgement(settled, tuple(ordered), tuple(analyses), tuple(primary), tuple(left_out), changes, unit_words)
 
 

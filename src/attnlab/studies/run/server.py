@@ -29,6 +29,7 @@ from .workload import note_operations
 
 FAILED, INTERRUPTED = 3, 4
 """Exit statuses of a worker."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 POLL = 0.05
 PATIENCE = 20.0
 """Seconds that a worker waits for its run's folder, which a worker of a killed study may still lock."""
@@ -40,8 +41,8 @@ Work = Callable[[Path, dict[str, Any]], bool]
 
 def serve(work: Work) -> None:
     """Take orders until the study ends; if its process dies, the workers stop as after a stop message."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)
     orders: dict[int, RunOrder] = {}
     unread = b""
     is_open = True
@@ -109,13 +110,17 @@ def load_plugins() -> None:
 
 def _fork(order: RunOrder, work: Work) -> int:
     server = os.getpid()
+    # A stop may come before the child has its own handlers: the signal waits until then.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         return child
     status = FAILED
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         end_with_parent(server)
         status = _carry_out(order, work)
     finally:

@@ -63,7 +63,10 @@ class Mlm(LanguageTask):
     def features(self, examples: Sequence[TextLine], tokenizer: Any) -> list[Feature]:
         """Encode lines with the tokenizer's marks, a long one in several pieces."""
         if tokenizer.mask_token_id is None:
-            raise TaskError(f"{type(tokenizer).__name__} has no mask token, which masked language modelling needs")
+            raise TaskError(
+                "masked language modelling needs a tokenizer with a mask token, and this one has no mask token; "
+                "`wordpiece:N` and `bpe:N` have one, `word` and `char` have none"
+            )
         vocabulary, padding = Vocabulary.of(tokenizer), BatchPadding.of(tokenizer)
         texts = [line.text for line in examples]
         encoded = tokenizer(texts, truncation=True, max_length=self.max_len, return_overflowing_tokens=True)

@@ -41,7 +41,7 @@ def sample(
         raise TaskError(f"a temperature is 0 or more, not {temperature:g}")
     if top_k is not None and top_k < 1:
         raise TaskError(f"top_k is 1 or more, not {top_k}; leave it out to draw from all tokens")
-    ids = _encode_prompt(tokenizer, prompt)
+    ids = encode_prompt(tokenizer, prompt)
     generator = torch.Generator().manual_seed(seed)
     num_given = len(ids)
     with evaluation_mode(model):
@@ -66,7 +66,8 @@ def _draw_token(logits: Tensor, temperature: float, top_k: int | None, generator
     return int(kept.indices[torch.multinomial(probabilities, 1, generator=generator)])
 
 
-def _encode_prompt(tokenizer: Any, prompt: str) -> list[int]:
+def encode_prompt(tokenizer: Any, prompt: str) -> list[int]:
+    """Return the tokens of a prompt, the start token first if there is one; refuse to begin with none at all."""
     ids: list[int] = tokenizer(prompt, add_special_tokens=False)["input_ids"] if prompt else []
     start = [] if tokenizer.bos_token_id is None else [int(tokenizer.bos_token_id)]
     if not start and not ids:

@@ -10,11 +10,12 @@ from attnlab.tasks import Reference, sample, sentence_losses
 from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
+from ..job.samples import check_samples
 from ..plain import encode_nonfinite
 from ..record.files import write_json
 from ..result import Evaluation, late_step
 from ..tracking.trackers import Trackers
-from ..tuning.positions import check_positions
+from ..tuning.positions import count_free_positions
 from .evaluation import EvaluationStoppedError, evaluate, make_record
 from .stopping import StopRequest
 from .trace import trace
@@ -94,17 +95,9 @@ class Watch:
                 f"samples need a causal model with a tokenizer, which a run of '{job.task.name}' does not have; leave "
                 "sample_every out"
             )
-        for prompt in job.settings.prompts:
-            sample(job.model, job.tokenizer, prompt, num_tokens=0)
-            length = self._count_ids(prompt) + job.settings.num_tokens - 1
-            check_positions(job.model, length, "a prompt with its sample")
-        for sentence in job.settings.sentences:
-            check_positions(job.model, self._count_ids(sentence) + 1, "a sentence")
+        check_samples(job.settings, job.tokenizer, count_free_positions(job.model))
         if job.settings.sentences:
             sentence_losses(job.model, job.tokenizer, job.settings.sentences)
-
-    def _count_ids(self, text: str) -> int:
-        return 1 + len(self.job.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _sample(self, step: int) -> None:
         """Record continuations of prompts, and losses of sentences."""

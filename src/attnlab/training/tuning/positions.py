@@ -9,15 +9,25 @@ from .parts import PROMPT
 
 def check_positions(model: PreTrainedModel, length: int, what: str) -> None:
     """Raise an error if a row of some length does not fit into a model."""
-    limit = count_positions(model)
-    prompt = getattr(model, PROMPT, None)
-    available = None if limit is None else limit - (0 if prompt is None else prompt.length)
+    available = count_free_positions(model)
     if available is not None and length > available:
         raise TrainingError(
             f"{what} has {length} tokens, and this {type(model).__name__} has positions for {available}; make it "
             "shorter (rows by task_settings.max_len, or a segment's length), or build a model with more "
-            "(max_position_embeddings)"
+            f"({name_field(model)})"
         )
+
+
+def name_field(model: PreTrainedModel) -> str:
+    """Return what the config of a model's family calls its number of positions, such as n_positions for GPT-2."""
+    return str(model.config.attribute_map.get("max_position_embeddings", "max_position_embeddings"))
+
+
+def count_free_positions(model: PreTrainedModel) -> int | None:
+    """Return how many positions a model has for tokens, without those of a learned prompt; None if unknown."""
+    limit = count_positions(model)
+    prompt = getattr(model, PROMPT, None)
+    return None if limit is None else limit - (0 if prompt is None else prompt.length)
 
 
 def count_positions(model: PreTrainedModel) -> int | None:

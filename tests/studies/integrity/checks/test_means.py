@@ -69,6 +69,23 @@ def test_a_spread_of_one_seed(tmp_path: Path) -> None:
         assert math.isnan(row.comparison.data.variant.sd)
 
 
+@pytest.mark.parametrize("spread", ["", " $\\pm$ 0.2"])
+def test_a_caption_with_one_seed(tmp_path: Path, spread: str) -> None:
+    path = tmp_path / "table.tex"
+    rows = " \\\\ ".join(f"{arm} & {score}{spread}" for arm, score in (("base", 84.1), ("ours", 84.9)))
+    path.write_text(
+        "\\begin{table}\\caption{Accuracy of a single run.}\\begin{tabular}{lc} Method & MNLI \\\\ \\midrule "
+        f"{rows} \\\\ \\end{{tabular}}\\end{{table}}",
+        encoding="utf-8",
+    )
+    found = judge_file(str(path))
+    assert "1 seed each (the caption)" in found.table.layout
+    assert get_only_row(found).verdict.startswith("TOO FEW SEEDS")
+    kinds = {finding.kind for finding in found.findings}
+    assert (IntegrityKind.SPREAD_OF_ONE_SEED in kinds) == bool(spread)
+    assert IntegrityKind.ONLY_MEANS not in kinds
+
+
 def test_a_column_std_is_the_spread_of_the_only_metric(tmp_path: Path) -> None:
     found = judge_file(write_rows(tmp_path, "method,accuracy,std,n_seeds", ["base,82.1,0.4,5", "ours,83.3,0.5,5"]))
     assert [cell.sd for cell in found.table.values] == [0.4, 0.5]

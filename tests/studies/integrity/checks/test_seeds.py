@@ -25,8 +25,8 @@ def test_a_spread_that_rests_on_one_seed(tmp_path: Path, write: Write) -> None:
     for record in select(records, arm="cosine"):
         record["value"] = 70 + 0.11 * record["seed"] if record["seed"] != 3 else 48.123
     found = judge_file(write(tmp_path / "t.csv", records))
-    assert list_faults(found) == ["spread of one seed"]
-    assert "comes from seed 3 (48.123)" in found.findings[0].sentence
+    assert list_faults(found) == ["outlying seed"]
+    assert "seed 3 is 48.123, far from the other 4 seeds" in found.findings[0].sentence
 
 
 @pytest.mark.parametrize("word", ["nan", "", "diverged", "inf"])

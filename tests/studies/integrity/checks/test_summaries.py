@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.studies.integrity import Judgement
 from tests.studies.integrity.result_tables import (
     WRITERS,
     Recipe,
@@ -178,3 +179,75 @@ def test_figures_that_are_not_checked_are_counted_and_named(
         assert not finding.is_fault
         assert f"{len(unchecked)} of {num_checked + len(unchecked)} figures" in finding.sentence
         assert all(name in finding.sentence for name in unchecked)
+
+
+HEADERS = ["Mean ± Std", "mean ± sd", "Avg ± std", "Average (std)", "Mean", "Result", "accuracy", "mean over 5 seeds"]
+TIGHT = ["softmax,66.06,64.98,67.15,65.70,66.43", "ours,68.59,67.51,68.95,67.87,69.31"]
+"""Means 66.064 and 68.446; SDs 0.809 and 0.747 (n − 1), 0.724 and 0.668 (n); standard errors 0.362 and 0.334."""
+
+
+def judge_summary(tmp_path: Path, column: str, cells: tuple[str, str]) -> Judgement:
+    header = f"method,s1,s2,s3,s4,s5,{column}"
+    path = Path(write_rows(tmp_path, header, [f"{row},{cell}" for row, cell in zip(TIGHT, cells, strict=True)]))
+    return judge_file(str(path.rename(tmp_path / "accuracy.csv")))
+
+
+@pytest.mark.parametrize("column", HEADERS)
+@pytest.mark.parametrize(
+    ("cell", "wrong"),
+    [
+        ("68.45 ± 0.75", ""), ("68.4 ± 0.7", ""), ("68.45 (0.75)", ""), ("68.45 ± 0.67", ""),
+        ("68.95 ± 0.75", "the mean is given as 68.95"), ("68.45 ± 0.95", "is given as 0.95"),
+    ],
+)  # fmt: skip
+def test_a_column_of_means_with_spreads_beside_seeds_is_checked(
+    tmp_path: Path, column: str, cell: str, wrong: str
+) -> None:
+    found = judge_summary(tmp_path, column, ("66.06 ± 0.81", cell))
+    assert list_faults(found) == ["summary differs"] * bool(wrong)
+    sentences = " ".join(finding.sentence for finding in found.findings)
+    assert wrong in sentences
+    assert ("all 4 figures agree" in sentences) == (not wrong)
+    assert {cell.seed for cell in found.table.cells} == {"1", "2", "3", "4", "5"}
+
+
+@pytest.mark.parametrize(
+    ("spreads", "name"),
+    [
+        (("0.809", "0.747"), "SD (divided by n − 1)"),
+        (("0.724", "0.668"), "population SD (divided by n)"),
+        (("0.362", "0.334"), "standard error (SD/√n)"),
+    ],
+)
+def test_the_spread_that_matches_is_named(tmp_path: Path, spreads: tuple[str, str], name: str) -> None:
+    found = judge_summary(tmp_path, "Result", (f"66.06 ± {spreads[0]}", f"68.45 ± {spreads[1]}"))
+    assert found.is_clean
+    assert any(finding.sentence.endswith(f"are: {name}") for finding in found.findings)
+
+
+@pytest.mark.parametrize(
+    ("column", "sd", "hint"),
+    [
+        ("Mean ± SD", "0.334", "0.334 is their standard error (SD/√n)"),
+        ("Mean ± SD", "0.00747", "is their SD as a fraction, unlike the mean"),
+    ],
+)
+def test_a_spread_of_another_kind_than_its_name_is_a_fault(tmp_path: Path, column: str, sd: str, hint: str) -> None:
+    (fault,) = judge_summary(tmp_path, column, ("66.06 ± 0.81", f"68.45 ± {sd}")).faults
+    assert hint in fault.sentence
+
+
+def test_a_mean_of_scores_that_were_rounded_later_is_no_fault(tmp_path: Path) -> None:
+    path = write_rows(
+        tmp_path, "method,s1,s2,s3,mean,std", ["base,82.0,82.1,82.4,82.13,0.24", "ours,83,84,83,83.6,0.9"]
+    )
+    assert "summary differs" not in list_faults(judge_file(path))
+
+
+def test_summaries_of_tasks_beside_their_seeds(tmp_path: Path) -> None:
+    header = "method,MNLI s1,MNLI s2,MNLI s3,MNLI mean ± std,RTE s1,RTE s2,RTE s3,RTE mean ± std"
+    rows = ["base,84.10,84.30,84.50,84.30 ± 0.20,70.10,70.60,71.10,70.60 ± 0.50",
+            "ours,85.10,85.30,85.20,85.20 ± 0.10,71.15,70.65,71.65,72.15 ± 0.50"]  # fmt: skip
+    (fault,) = (it for it in judge_file(write_rows(tmp_path, header, rows)).faults if it.check == "summary differs")
+    assert fault.sentence.startswith("1 of 8 figures of the columns 'MNLI mean ± std', 'RTE mean ± std' differ")
+    assert "the mean is given as 72.15 (line 3, RTE mean ± std)" in fault.sentence

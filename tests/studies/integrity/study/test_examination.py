@@ -47,8 +47,8 @@ def test_a_spread_that_rests_on_one_seed_is_found(study: RecordedStudy) -> None:
     for seed in SEEDS:
         study.give("better", seed, [0.6 + seed / 200, 0.05 if seed == 4 else 0.7 + seed / 200])
     found = study.findings()
-    assert faults(found) == ["spread of one seed"]
-    assert "better accuracy at step 20: the SD of" in sentence(found, "spread of one seed")
+    assert faults(found) == ["outlying seed"]
+    assert "better accuracy at step 20: seed 4 is" in sentence(found, "outlying seed")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import RequestError
-from tests.studies.integrity.result_tables import judge_file, write_rows
+from attnlab.studies.integrity import TableHints, read_table
+from tests.studies.integrity.result_tables import judge_file, write_rows, write_text
 
 RUNS = [f"base,{seed},{value},," for seed, value in enumerate(("82.1", "81.7", "82.6"))]
 
@@ -68,3 +69,16 @@ def test_averages_over_tasks_are_no_task(tmp_path: Path, name: str) -> None:
     columns = judge_file(write_rows(tmp_path, f"model,rte,mrpc,{name}", ["base,1,2,1.5", "ours,2,3,2.5"])).table
     assert columns.metrics == ["rte", "mrpc"]
     assert f"not compared, as means or spreads of others: '{name}'" in columns.layout
+
+
+@pytest.mark.parametrize("mark", ["✗", "x", "OOM", "–"])
+def test_a_mark_in_a_table_of_means_is_no_failed_run(mark: str, tmp_path: Path) -> None:
+    means = f"model,acc,f1\nbase,82.1 ± 0.3,{mark}\nours,83.0 ± 0.2,80.1 ± 0.2\n"
+    read = read_table(write_text(tmp_path, means), hints=TableHints(num_seeds=5))
+    assert [cell.value for cell in read.cells] == [82.1, 83.0, 80.1]
+    assert any("not reported" in words and "base f1" in words for words in read.layout)
+
+
+def test_a_mark_in_a_table_of_runs_is_a_failed_run(tmp_path: Path) -> None:
+    read = read_table(write_text(tmp_path, "model,s1,s2\nbase,82.1,OOM\nours,83.0,82.9\n"))
+    assert [cell.value for cell in read.cells] == [82.1, None, 83.0, 82.9]

@@ -2,7 +2,12 @@
 
 import pytest
 
-from attnlab.studies.integrity.tables.caption import find_metric, find_num_seeds, find_spread_kind
+from attnlab.studies.integrity.tables.caption import (
+    describe_doubt_about_seeds,
+    find_metric,
+    find_num_seeds,
+    find_spread_kind,
+)
 from attnlab.studies.integrity.tables.metrics import higher_is_better
 
 
@@ -19,11 +24,58 @@ from attnlab.studies.integrity.tables.metrics import higher_is_better
         ("mean over seeds ($n=7$)", 7),
         ("mean over 6\\,seeds", 6),
         ("seeds", None),
-        ("1 seeds", None),
+        ("1 seeds", 1),
+        ("mean ± SD, n = 5", 5),
+        ("mean ± SD over the test set (n = 1000)", None),
+        ("Mean BLEU (n = 4)", None),
     ],
 )
 def test_number_of_seeds(caption: str, num: int | None) -> None:
     assert find_num_seeds(caption) == num
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "1 seed", "a single seed", "one run each", "Results of a single run.", "n = 1", "Accuracy ($n=1$).",
+        "single-seed results", "one random seed", r"\textbf{one} training run", "Each model is trained once.",
+        "n = 1 per arm",
+    ],
+)  # fmt: skip
+def test_one_seed_in_words(caption: str) -> None:
+    assert find_num_seeds(caption) == 1
+    assert not describe_doubt_about_seeds(caption)
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "1 GPU per run",
+        "One run takes 3 hours.",
+        "seed 1",
+        "Table 1 runs on GPU",
+        "BLEU (n = 1)",
+        "n = 1.5",
+        "one epoch",
+    ],
+)
+def test_a_one_that_counts_something_else(caption: str) -> None:
+    assert find_num_seeds(caption) is None
+
+
+@pytest.mark.parametrize(
+    ("caption", "num", "doubt"),
+    [
+        ("5 seeds, one run per seed", 5, ""),
+        ("one of five runs", 5, ""),
+        ("Means over 5 seeds; rows with * are of a single run.", 5, "the caption also says 'single run'"),
+        ("3 seeds for base, 5 seeds for large", None, "the caption names 3 and 5 seeds, so none is taken"),
+    ],
+)
+def test_what_else_a_caption_says_of_seeds(caption: str, num: int | None, doubt: str) -> None:
+    assert find_num_seeds(caption) == num
+    assert describe_doubt_about_seeds(caption).startswith(doubt)
+    assert bool(describe_doubt_about_seeds(caption)) == bool(doubt)
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,25 @@ def test_a_mapped_number_of_examples_must_be_one(tmp_path: Path) -> None:
     path = write_rows(tmp_path, "arm,seed,acc,size_of_set\n", ["a,1,0.5,100", "b,1,0.5,many"])
     with pytest.raises(Exception, match="'size_of_set' must hold a number of evaluation examples, not 'many'"):
         read_table(path, "examples=size_of_set")
+
+
+def test_tasks_without_a_metric_are_read_beside_tasks_with_one(tmp_path: Path) -> None:
+    header = "Model,CoLA (Mcc),SST-2,MRPC (F1),MNLI,FLOPs (G),Avg"
+    path = write_rows(tmp_path, header, ["BERT,60.5,93.2,88.9,84.5,22,81.8", "Ours,59.9,93.9,88.2,85.3,21,81.8"])
+    judgement = judge_file(path)
+    assert judgement.table.metrics == ["CoLA (Mcc)", "SST-2", "MRPC (F1)", "MNLI"]
+    assert "average differs" not in [finding.check for finding in judgement.findings]
+
+
+def test_rows_of_means_have_costs_and_verdicts_beside_them(tmp_path: Path) -> None:
+    """As attnlab's own summary.csv: the mean is the score of each metric, and a verdict is no group."""
+    text = (
+        "size,arm,is_baseline,figure,mean,sd,seeds,low,high,method,verdict,seconds\n"
+        "2L,base,True,loss,2.5,0.03,5,,,,,86\n2L,new,False,loss,3.7,0.01,5,1.1,1.3,t,WORSE,122\n"
+        "2L,other,False,loss,2.6,0.02,5,0.0,0.2,t,WORSE,99\n"
+    )
+    read = read_table(write_text(tmp_path, text))
+    assert read.metrics == ["loss"]
+    assert [(cell.arm, cell.group, cell.value, cell.sd, cell.num_seeds) for cell in read.cells] == [
+        ("base", "2L", 2.5, 0.03, 5), ("new", "2L", 3.7, 0.01, 5), ("other", "2L", 2.6, 0.02, 5),
+    ]  # fmt: skip

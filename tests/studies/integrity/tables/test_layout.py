@@ -303,3 +303,13 @@ def test_seeds_of_several_metrics_keep_their_names(tmp_path: Path) -> None:
     table = read_table(path, hints=TableHints(metric="f1"))
     assert table.metrics == ["acc", "loss"]
     assert "--metric f1 not used, since the table names its metrics" in table.layout
+
+
+@pytest.mark.parametrize("mapping", ["arm=(no name),value=acc+f1", "value=acc+f1"])
+def test_a_column_of_arms_without_a_name_is_in_the_map(mapping: str, tmp_path: Path) -> None:
+    path = write_text(
+        tmp_path, "| | acc | f1 |\n|--|--|--|\n| base | 82.1±0.1 | 80.1±0.1 |\n| ours | 82.9±0.1 | 80±1 |\n"
+    )
+    table = read_table(path)
+    assert table.mapping == "arm=(no name),value=acc+f1"
+    assert read_table(path, mapping).cells == table.cells

@@ -59,3 +59,22 @@ def test_options_without_an_effect_are_named(cells: list[Cell], has_seeds: bool,
     assert len(reading.unused) == len(words)
     assert all(text.startswith(start) for text, start in zip(reading.unused, words, strict=True))
     assert set(reading.unused) <= {*describe_spreads(settled, reading)}
+
+
+def test_one_seed_without_a_spread_is_a_run_and_no_mean() -> None:
+    run = replace(make_mean("a"), sd=None)
+    cells, reading = settle_spreads([run], "Results of a single run.", None, None)
+    assert cells == (run,)
+    assert list(describe_spreads(cells, reading)) == ["1 seed each (the caption)"]
+
+
+def test_one_seed_of_a_caption_is_not_that_of_several_rows() -> None:
+    runs = [replace(make_mean("a", seed), sd=None) for seed in "12"]
+    _, reading = settle_spreads(runs, "a single seed", None, None)
+    assert reading.unused == ("1 seed (the caption) not used, since an arm has several rows, each read as a run",)
+
+
+def test_a_caption_with_two_numbers_of_seeds_says_that_none_is_taken() -> None:
+    cells, reading = settle_spreads([make_mean("a")], "3 seeds for base, 5 seeds for large", None, None)
+    assert cells[0].num_seeds is None
+    assert any(words.startswith("the caption names 3 and 5 seeds") for words in describe_spreads(cells, reading))

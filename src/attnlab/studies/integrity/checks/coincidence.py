@@ -49,9 +49,11 @@ class Sighting:
 def find_repeats(table: ResultTable, metric: str) -> Iterator[Sighting]:
     """Look for every value of a metric among the earlier ones."""
     cells = [cell for cell in table.values if cell.metric == metric]
-    resolution, _ = find_resolution(metric, cells)
     order = {step: number for number, step in enumerate(table.steps)}
+    common, _ = find_resolution(metric, cells)
     for group in group_cells(cells, lambda cell: cell.group).values():
+        # The evaluation sets of several tasks need not be of one size.
+        resolution = max(common, find_resolution(metric, group)[0])
         chance = ChanceOfRepeats(group, resolution)
         earlier: dict[float | None, list[Cell]] = {}
         for cell in sorted(group, key=lambda cell: order[cell.step]):

@@ -111,14 +111,15 @@ def find_copies(table: ResultTable, odds: float) -> list[ColumnCopy]:
 
 
 def _find_resolutions(table: ResultTable) -> dict[tuple[str, str], float]:
-    """Return the resolution by metric and group: that of the group if its number of examples is known."""
+    """Return the resolution by metric and group: that of the group if it is known, or coarser than that of all."""
     by_metric = group_cells(table.values, lambda cell: cell.metric)
     resolutions = {}
     for metric, of_metric in by_metric.items():
         common = find_resolution(metric, of_metric)[0]
         for group, of_group in group_cells(of_metric, lambda cell: cell.group).items():
+            own = find_resolution(metric, of_group)[0]
             is_known = all(cell.num_examples for cell in of_group)
-            resolutions[metric, group] = find_resolution(metric, of_group)[0] if is_known else common
+            resolutions[metric, group] = own if is_known else max(own, common)
     return resolutions
 
 

@@ -53,7 +53,7 @@ def check_spread_of_one_seed(table: ResultTable) -> Iterator[IntegrityFinding]:
 
 def check_means(table: ResultTable) -> Iterator[IntegrityFinding]:
     """Note what a table of means cannot show, and what it lacks for a verdict."""
-    means = [cell for cell in table.values if cell.is_mean]
+    means = [cell for cell in table.values if cell.is_mean and cell.num_seeds != 1]
     if not means:
         return
     missing = find_missing_spread(means)

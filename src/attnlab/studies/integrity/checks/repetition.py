@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from ..finding import IntegrityFinding, IntegrityKind, list_first
 from ..tables.table import Cell, ResultTable, join_words, show_step
 from .coincidence import KINDS, Repeat, Sighting, find_repeats, find_twins, is_beyond_chance
+from .copied_means import check_copied_means
+from .copied_runs import report_copied_runs
+from .copied_tasks import find_copied_tasks, split_tasks_from_metrics
 from .copies import ColumnCopy, find_copies
 
 ODDS = 1e-3
@@ -23,11 +26,19 @@ def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
     findings = list(_find_repeated_steps(table))
     yield from findings
     known = {place for finding in findings for place in finding.places}
-    copies = [copy for copy in find_copies(table, ODDS / 2) if not {cell.place for cell, _ in copy.equals} <= known]
+    of_means = list(check_copied_means(table))
+    yield from of_means
+    known |= {place for finding in of_means for place in finding.places}
+    copies = find_copies(split_tasks_from_metrics(table), ODDS / 2)
+    copies = [copy for copy in copies if not {cell.place for cell, _ in copy.equals} <= known]
     for is_fault in (True, False):
         of_kind = [copy for copy in copies if copy.is_certain == is_fault]
         if of_kind:
             yield _report_copies(of_kind, is_fault)
+    certain = {cell.place for copy in copies if copy.is_certain for cell, _ in copy.equals}
+    yield from report_copied_runs(table, certain | known)
+    named = {cell.place for copy in copies for cell, _ in copy.equals}
+    yield from find_copied_tasks(table, ODDS / 2, named | known)
 
 
 def _find_repeated_steps(table: ResultTable) -> Iterator[IntegrityFinding]:

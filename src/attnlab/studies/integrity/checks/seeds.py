@@ -1,4 +1,4 @@
-"""Runs without a score, and a spread that comes from one seed.
+"""Runs without a score, and seeds that are far from the others of their arm.
 
 Empty cells, NaN, `diverged` and the like count as failed runs. Outliers: Grubbs' test (1950) of the seed farthest from
 the median, corrected for all arms, groups and metrics of the last step.
@@ -72,13 +72,15 @@ def _find_lone_seed(sample: Sequence[Cell], resolution: float, odds: float) -> I
     # The probability that the farthest of n normal seeds is so far from the mean of the others.
     n, distance = len(values), abs(cell.number - float(others.mean()))
     p = min(1.0, n * float(2 * stdtr(n - 2, -distance / (spread * math.sqrt(n / (n - 1))))))
+    where = "" if cell.step is None else f" at {show_step(cell.step)}"
     # Among many seeds an outlier need not determine the SD.
     if sd < MANY * spread or p >= odds:
         return
     yield IntegrityFinding(
-        IntegrityKind.SPREAD_OF_ONE_SEED,
-        f"{cell.title} at {show_step(cell.step)}: the SD of {sd:.3g} comes from seed {cell.seed} ({cell.text}); the SD "
-        f"of the other {len(others)} is {sd_without:.3g}",
+        IntegrityKind.OUTLYING_SEED,
+        f"{cell.title}{where}: seed {cell.seed} is {cell.text}, far from the other {len(others)} seeds, whose mean is "
+        f"{float(others.mean()):.4g} with an SD of {sd_without:.2g}. With it the SD is {sd:.2g}. Look for "
+        "a typing error or a failed run; do not leave the seed out only because it is far",
         places=(cell.place,),
         data={"seed": cell.seed, "sd": sd, "sd_without": sd_without},
     )

@@ -1,10 +1,12 @@
 """Reported means and SDs, checked against the recorded values."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from attnlab.errors import RequestError
 
@@ -18,13 +20,16 @@ from ..tables.metrics import LIMITED, Values, count_decimals, recognise_metric, 
 from ..tables.patterns import MEANS, guess_pattern
 from ..tables.reading import TableHints, read_table
 from ..tables.rows import TextTable
-from ..tables.table import ResultTable, group_cells, join_words, show_step
+from ..tables.table import Cell, ResultTable, Statistic, group_cells, join_words, show_step
 
 MAX_NAMED = 12
 """Figures that were not checked and are named; the others are counted, and listed in JSON."""
 SUFFIX = re.compile(rf"[^A-Za-z0-9]?({'|'.join((*MEANS, *SDS))})$", re.IGNORECASE)
 
 
+SAMPLE_SD, POPULATION_SD = "SD (divided by n − 1)", "population SD (divided by n)"
+STANDARD_ERROR, INTERVAL = "standard error (SD/√n)", "half of a 95 % interval"
+UNITS = {"in percent, unlike the mean": 100.0, "as a fraction, unlike the mean": 0.01}
 FORMS = "a summary has columns such as arm, group, metric, mean, sd; or arm, group, em_mean, em_sd; or base_em_mean, …"
 
 
@@ -37,16 +42,25 @@ class SummaryColumn:
     is_metric: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportedValue:
-    """One value of a summary: what it summarises, whether it is a mean or an SD, its text, and the runs' values."""
+    """One value of a summary: what it summarises, which statistic it is, its text, and the runs' values.
+
+    rounding: half of the last digit of the runs' values, which may have been rounded after they were summarised.
+    """
 
     title: str
     metric: str
-    is_mean: bool
+    statistic: Statistic
     text: str
     place: str
     recorded: Values
+    rounding: float = 0.0
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is a mean, and no spread."""
+        return self.statistic == "mean"
 
     @property
     def can_be_checked(self) -> bool:
@@ -54,25 +68,53 @@ class ReportedValue:
         return len(self.recorded) >= (1 if self.is_mean else 2)
 
     def agrees(self, factor: float) -> bool:
-        """Tell whether it is right to its last digit; an SD may be divided by n or n − 1."""
-        value, values = parse_number(self.text) or 0.0, self.recorded * factor
-        right: Sequence[float] = [values.mean()] if self.is_mean else [values.std(ddof=1), values.std(ddof=0)]
-        return any(abs(value - expected) <= self._find_slack() for expected in right)
+        """Tell whether it is right to its last digit and that of the runs; an SD may be divided by n or n − 1."""
+        value = parse_number(self.text) or 0.0
+        return any(
+            abs(value - expected) <= self._find_slack() + self._bound_rounding(name) * factor
+            for name, expected in self.list_candidates(factor).items()
+        )
 
-    def is_population_sd(self, factor: float) -> bool:
-        """Tell whether it is an SD that is right only if divided by n."""
-        value, sd = parse_number(self.text) or 0.0, (self.recorded * factor).std(ddof=1)
-        return not self.is_mean and self.agrees(factor) and bool(abs(value - sd) > self._find_slack())
+    def name_match(self, factor: float) -> str:
+        """Name the statistic that it is to its last digit, the first of those that it may be; empty if it is none."""
+        value, candidates = parse_number(self.text) or 0.0, self.list_candidates(factor)
+        return next((name for name, known in candidates.items() if abs(value - known) <= self._find_slack()), "")
+
+    def list_candidates(self, factor: float) -> dict[str, float]:
+        """Return what it may be, by name."""
+        values = self.recorded * factor
+        if self.is_mean:
+            return {"mean": float(values.mean())}
+        sample, population = float(values.std(ddof=1)), float(values.std(ddof=0))
+        sds = {SAMPLE_SD: sample, POPULATION_SD: population}
+        root = math.sqrt(len(values))
+        errors = {STANDARD_ERROR: sample / root, f"{STANDARD_ERROR} from a population SD": population / root}
+        intervals = {INTERVAL: float(stdtrit(len(values) - 1, 0.975)) * sample / root, "1.96 SE": 1.96 * sample / root}
+        return {"sd": sds, "se": errors, "spread": sds | errors | intervals}[self.statistic]
 
     def _find_slack(self) -> float:
         """Return how far it may be from the recorded value: half of its last digit."""
         return 0.51 * 10.0 ** -count_decimals(self.text) + 1e-9 * max(1.0, abs(parse_number(self.text) or 0.0))
 
+    def _bound_rounding(self, name: str) -> float:
+        """Return by how much rounding the runs' values may change a statistic: h, or h·√(n/(n − 1)) for an SD."""
+        n = len(self.recorded)
+        if self.is_mean:
+            return self.rounding
+        of_sd = self.rounding * math.sqrt(n / (n - 1))
+        return of_sd * (float(stdtrit(n - 1, 0.975)) if name == INTERVAL else 1.0)
+
     def describe_difference(self, factor: float) -> str:
-        """Say what is reported and what is recorded."""
-        values = self.recorded * factor
-        name, known = ("mean", values.mean()) if self.is_mean else ("SD", values.std(ddof=1))
-        return f"{self.title}: the {name} is given as {self.text} ({self.place}); the recorded values have {known:.6g}"
+        """Say what is reported and what is recorded, and what else it would be."""
+        name = {"mean": "mean", "sd": "SD", "se": "standard error", "spread": "spread"}[self.statistic]
+        known = next(iter(self.list_candidates(factor).values()))
+        given = f"{self.title}: the {name} is given as {self.text} ({self.place}); the recorded values have {known:.6g}"
+        if self.is_mean or self.agrees(factor):
+            return given
+        other = replace(self, statistic="spread").name_match(factor)
+        scaled = next((unit for unit, by in UNITS.items() if replace(self, statistic="sd").name_match(by * factor)), "")
+        hint = f", and {self.text} is their {other}" if other else f", and {self.text} is their SD {scaled}"
+        return f"{given}{hint if other or scaled else ''}"
 
 
 def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]:
@@ -84,7 +126,7 @@ def check_summaries(table: ResultTable, path: str) -> Iterator[IntegrityFinding]
 def check_stated_summaries(table: ResultTable) -> Iterator[IntegrityFinding]:
     """Compare means and SDs beside seeds with these seeds."""
     reported = [
-        ReportedValue(one.title, one.metric, one.is_mean, one.text, one.place, np.array(one.values))
+        ReportedValue(one.title, one.metric, one.statistic, one.text, one.place, np.array(one.values), one.rounding)
         for one in table.stated
     ]
     if reported:
@@ -102,7 +144,11 @@ def _check_values(
     factors = {metric: _find_factor(reported, metric) for metric in {value.metric for value in reported}}
     wrong = [value for value in reported if value.can_be_checked and not value.agrees(factors[value.metric])]
     checked = [value for value in reported if value.can_be_checked]
-    population = [value for value in checked if value.is_population_sd(factors[value.metric])]
+    matches = {value: value.name_match(factors[value.metric]) for value in checked if not value.is_mean}
+    population = [value for value, name in matches.items() if name == POPULATION_SD]
+    if len(population) < sum(name == SAMPLE_SD for name in matches.values()):
+        # Of seeds that were rounded later, single SDs agree with the other formula by chance.
+        population = []
     if population:
         agree = "SD agrees only as a population SD" if len(population) == 1 else "SDs agree only as population SDs"
         shown = list_first([value.describe_difference(factors[value.metric]) for value in population], 3)
@@ -114,6 +160,8 @@ def _check_values(
     if checked and not wrong:
         agree = f"{len(checked)} figure agrees" if len(checked) == 1 else f"all {len(checked)} figures agree"
         sentence = f"{agree} with the recorded values, of {len(reported) + len(unread)} in {path}"
+        names = dict.fromkeys(name for name in matches.values() if name)
+        sentence += f". Spreads that agree to the last digit are: {', '.join(names)}" if names else ""
         yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, sentence, is_fault=False, data={"compared": len(checked)})
     if wrong:
         shown = list_first([value.describe_difference(factors[value.metric]) for value in wrong], 3)
@@ -215,9 +263,10 @@ def _read_means(path: str, table: ResultTable) -> Iterator[ReportedValue]:
         key = arm, group, metric, table.steps[-1]
         cells = [other for other in table.values if (other.arm, other.group, other.metric, other.step) == key]
         recorded = np.array([other.number for other in cells])
-        yield ReportedValue(cell.title, metric, True, cell.text, cell.place, recorded)
+        rounding = _find_rounding(cells)
+        yield ReportedValue(cell.title, metric, "mean", cell.text, cell.place, recorded, rounding)
         if cell.sd is not None and has_sds:
-            yield ReportedValue(cell.title, metric, False, f"{cell.sd:.6g}", cell.place, recorded)
+            yield ReportedValue(cell.title, metric, "sd", f"{cell.sd:.6g}", cell.place, recorded, rounding)
 
 
 def _match_columns(summary: ResultTable, table: ResultTable) -> dict[tuple[str, str], tuple[str, str]]:
@@ -271,4 +320,11 @@ def _read_values(rows: TextTable, columns: Mapping[str, SummaryColumn], table: R
                 cells = [cell for cell in table.values if (cell.arm, cell.group, cell.metric, cell.step) == key]
                 title = join_words(*key[:3], "" if step is None else f"at {show_step(step)}")
                 recorded = np.array([cell.number for cell in cells])
-                yield ReportedValue(title, metric, column.is_mean, row[name], f"{line}, {name}", recorded)
+                statistic: Statistic = "mean" if column.is_mean else "sd"
+                place, rounding = f"{line}, {name}", _find_rounding(cells)
+                yield ReportedValue(title, metric, statistic, row[name], place, recorded, rounding)
+
+
+def _find_rounding(cells: Sequence[Cell]) -> float:
+    """Return half of the last digit of recorded values."""
+    return max((0.5 * 10.0 ** -count_decimals(cell.text) for cell in cells), default=0.0)

@@ -5,8 +5,9 @@ than ten times as large. The two are not compared until the user gives the unit 
 carries a percent sign is the unit of the others certain, and they are converted.
 """
 
+import shlex
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -77,9 +78,11 @@ def describe_units(table: ResultTable, units: Units) -> Iterator[str]:
             yield f"{metric} in percent" if scales == {PERCENT} else f"{metric} as a fraction"
 
 
-def describe_unused_units(table: ResultTable, asked: Mapping[str, Unit]) -> Iterator[str]:
-    """Say which of the given units have no effect."""
+def describe_unused_units(table: ResultTable, asked: Mapping[str, Unit], used: Collection[str] = ()) -> Iterator[str]:
+    """Say which of the given units have no effect. used: metrics whose spreads they convert."""
     for metric, unit in asked.items():
+        if metric in used:
+            continue
         name = recognise_metric(metric)
         cells = [cell for cell in table.values if cell.metric == metric]
         scales, fractions, converted, _ = _settle_metric(metric, cells, None)
@@ -114,7 +117,8 @@ def _settle_metric(
         in_fractions = [cell for cell in cells if scales[metric, cell.group] == FRACTION]
         chosen = [*fractions, *(in_fractions if is_split else ())]
         note = [_report_conversion(metric, chosen, "as --units asks")] if chosen else []
-        return dict.fromkeys(scales, PERCENT if is_limited else None), [], chosen, note
+        converted = dict.fromkeys(scales, PERCENT if is_limited else None)
+        return converted if chosen else scales, [], chosen, note
     if fractions and all(map(_has_sign, percentages)):
         note = [_report_conversion(metric, fractions, "since all other values carry a percent sign")]
         return scales, [], fractions, note
@@ -190,6 +194,11 @@ def _convert(cell: Cell) -> Cell:
     return replace(cell, value=value, text=f"{value:.{digits}f}")
 
 
+def quote_units(metric: str, unit: str) -> str:
+    """Write `--units` for a metric, quoted where a shell needs it, so that it can be pasted."""
+    return f"--units {shlex.quote(f'{metric}={unit}')}"
+
+
 def _report(sentence: str, cells: Sequence[Cell] = (), is_fault: bool = True, **data: Any) -> IntegrityFinding:
     places = tuple(cell.place for cell in cells)
     return IntegrityFinding(IntegrityKind.MIXED_UNITS, sentence, is_fault, places, data)
@@ -200,8 +209,8 @@ def _report_mixture(metric: str, fractions: Sequence[Cell], percentages: Sequenc
     sentence = (
         f"{metric} mixes units: {counts[0]} between 0 and 1, like fractions ({_show(fractions)}), and {counts[1]} "
         f"above 1, like percentages ({_show(percentages)}). Values of different units are not compared. If the values "
-        f"up to 1 are fractions, --units {metric}=convert multiplies them by 100; if all are percentages, give --units "
-        f"{metric}=percent"
+        f"up to 1 are fractions, {quote_units(metric, 'convert')} multiplies them by 100; if all are percentages, give "
+        f"{quote_units(metric, 'percent')}"
     )
     return _report(sentence, fractions, metric=metric, num_fractions=len(fractions), num_percentages=len(percentages))
 
@@ -213,8 +222,8 @@ def _report_groups(metric: str, scales: Scales) -> IntegrityFinding:
     }
     sentence = (
         f"{metric} is a fraction in {groups[FRACTION]} and a percentage in {groups[PERCENT]}; each group is compared "
-        f"in its own unit. --units {metric}=convert multiplies the fractions by 100; if all values are percentages, "
-        f"give --units {metric}=percent"
+        f"in its own unit. {quote_units(metric, 'convert')} multiplies the fractions by 100; if all values are "
+        f"percentages, give {quote_units(metric, 'percent')}"
     )
     return _report(sentence, metric=metric)
 

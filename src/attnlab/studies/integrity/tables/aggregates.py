@@ -3,17 +3,16 @@
 Read as runs, they would be wrong.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from attnlab.errors import RequestError
 
 from .average_columns import list_group_averages
 from .column_names import SDS, is_aggregate
-from .figure import is_unreported, parse_figure, parse_number
+from .figure import is_unreported, parse_figure
 from .layout import TableLayout
-from .metrics import split_words
 from .patterns import MEANS
-from .table import Cell, StatedSummary, group_cells
+from .table import Cell, group_cells
 
 NAMES = frozenset({*MEANS, *SDS, "median", "all"})
 """What a column of seeds holds in a row that summarises seeds."""
@@ -29,27 +28,6 @@ def check_aggregates(layout: TableLayout, cells: Sequence[Cell]) -> None:
         _check_spreads(layout.rows.name, [cell for cell in of_metric if cell.value is not None])
 
 
-def read_stated_summaries(layout: TableLayout, cells: Sequence[Cell]) -> Iterator[StatedSummary]:
-    """Yield the means and SDs in columns beside columns of seeds, such as mean or acc_std."""
-    if layout.pattern is None or "{seed}" not in layout.pattern.text:
-        return
-    by_place = {cell.place: cell for cell in cells}
-    for line, row in layout.rows.rows:
-        places = [f"{line}, {name}" for name in layout.roles.values]
-        of_line = [by_place[place] for place in places if place in by_place]
-        of_metrics = group_cells(of_line, lambda cell: (cell.arm, cell.group, cell.metric))
-        for name in layout.roles.ignored:
-            kinds = [word for word in split_words(name) if word in (*MEANS, *SDS)]
-            stem = [word for word in split_words(name) if word not in kinds]
-            about = [of for (_, _, metric), of in of_metrics.items() if stem in ([], split_words(metric))]
-            if len(kinds) != 1 or len(about) != 1 or parse_number(row[name]) is None:
-                continue
-            values = tuple(cell.number for cell in about[0] if cell.value is not None)
-            first = about[0][0]
-            place = f"{line}, {name}"
-            yield StatedSummary(first.title, first.metric, kinds[0] in MEANS, row[name], place, values)
-
-
 def drop_averages(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], list[str]]:
     """Return the cells without a group such as `Average` beside other groups, and what is dropped, in words."""
     groups = list(dict.fromkeys(cell.group for cell in cells))
@@ -62,7 +40,7 @@ def drop_averages(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], list[str]]:
 
 
 def drop_unreported(cells: Sequence[Cell], is_for_readers: bool) -> tuple[tuple[Cell, ...], list[str]]:
-    """Return a table of means without cells such as `–`, which are no failed runs, and what is dropped, in words."""
+    """Return a table of means without cells such as `–` or `OOM`, which are no failed runs, and what is dropped."""
     by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
     are_means = is_for_readers or any(cell.is_mean for cell in cells)
     empty = [cell for cell in cells if cell.value is None and is_unreported(cell.text)]

@@ -39,9 +39,12 @@ def list_repeated_texts(rows: TextTable, names: Sequence[str]) -> list[str]:
     return [name for name in texts if 1 < len({*rows.column(name)}) < len(rows.rows)]
 
 
-def find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> str | None:
-    """Return the column of text that names the arms; None if the columns do. Two that could are a question."""
-    numeric = [name for name in left if rows.is_numeric(name)]
+def find_arm(rows: TextTable, left: Sequence[str], parts: Mapping[str, str], values: Sequence[str] = ()) -> str | None:
+    """Return the column of text that names the arms; None if the columns do. Two that could are a question.
+
+    values: the columns of scores, if they are given.
+    """
+    numeric = [name for name in (*left, *values) if rows.is_numeric(name)]
     texts = [name for name in left if name not in numeric and any(rows.column(name))]
     texts = [name for name in texts if " ".join(split_words(name)) not in NAMES["group"]]
     if not texts or not numeric or any(OURS & {*split_words(name)} for name in numeric):

@@ -13,10 +13,29 @@ SPREAD_NAMES = {"sd": "SD", "se": "standard error", "ci": "95 % interval"}
 NUMBERS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twenty": 20,
 }  # fmt: skip
-RUNS = r"(?:seeds|runs|trials|initiali[sz]ations|restarts|repetitions|repeats|replications|replicates)"
+RUN = r"(?:seed|run|trial|initiali[sz]ation|restart|repetition|repeat|replication|replicate)"
+RUNS = rf"(?:{RUN}s)"
 SEEDS = re.compile(
     rf"\b(\d+|{'|'.join(NUMBERS)})\s+(?:[a-z-]+\s+){{0,2}}{RUNS}\b|\b{RUNS}\s*\(\s*n\s*=\s*(\d+)\s*\)", re.IGNORECASE
 )
+KIND = r"(?:(?:random|training|independent|different|fixed|initial|full|separate|complete|experimental)[\s-]+)?"
+"""Words between a number and `seed`; others, as in '1 GPU per run', give the number of something else."""
+ONE_RUN = re.compile(
+    r"(?<![\w.-])(?<!\bper )(?<!\beach )(?<!\bevery )(?<!\btable )(?<!\bfigure )(?<!\bsection )"
+    rf"(?:1|one|single)[\s-]+(?:single[\s-]+)?{KIND}{RUN}s?\b"
+    rf"(?!\s+(?:(?:per|for each|for every|with each)\s+{KIND}seed|takes|took|needs|requires|lasts|costs|among|out of))"
+    r"|\b(?:run|ran|trained)\s+(?:only\s+|just\s+)?once\b",
+    re.IGNORECASE,
+)
+"""One seed in words: '1 seed', 'a single run', 'one run each', 'trained once'; not '5 seeds, one run per seed'."""
+COUNT = re.compile(
+    r"(?<![\w-])(?<!gram )(?<!gram \()(?<!bleu )(?<!bleu \()(?<!rouge )(?<!rouge \()"
+    r"n\s*=\s*(\d+)\s*(?=[).,;:\]](?!\d)|$|each\b|per\b)",
+    re.IGNORECASE,
+)
+MAX_COUNT = 9
+"""A larger n without `seeds` beside it may count examples."""
+SPREAD_SIGNS = re.compile(r"±|\\pm\b|\bmeans?\b|\baverage", re.IGNORECASE)
 MARKUP = re.compile(r"\\[,;! ]|[$~{}]")
 """LaTeX between a number and its word, as in $n=5$ seeds."""
 ABBREVIATED_SE = re.compile(r"\bs\.\s?e\.(?:\s?m\.?)?|(?:±|\\pm\$?)\s*SE\b", re.IGNORECASE)
@@ -31,11 +50,41 @@ LOSSES = frozenset({"nll", "xent", "crossentropy", "mse"})
 
 
 def find_num_seeds(caption: str) -> int | None:
-    """Return the number of seeds that a caption names, such as 'over 5 random seeds'; None if none or several."""
-    words = [match[1] or match[2] for match in SEEDS.finditer(MARKUP.sub(" ", caption))]
-    found = {NUMBERS.get(word.lower()) or int(word) for word in words}
-    number = found.pop() if len(found) == 1 else None
-    return number if number is not None and 2 <= number <= 1000 else None
+    """Return the number of seeds that a caption names, such as 'over 5 random seeds'; None if none or several.
+
+    'A single run' beside '5 seeds' may be about one row, or about each seed, so that 5 counts.
+    """
+    numbers = _list_numbers_of_seeds(caption)
+    if len(numbers) == 1:
+        return numbers.pop()
+    return 1 if not numbers and _find_one_run(caption) else None
+
+
+def describe_doubt_about_seeds(caption: str) -> str:
+    """Say what else a caption says of the number of seeds; empty if it says one thing or nothing."""
+    numbers, one_run = _list_numbers_of_seeds(caption), _find_one_run(caption)
+    if len(numbers) > 1:
+        shown = " and ".join(map(str, sorted(numbers)))
+        return f"the caption names {shown} seeds, so none is taken; --seeds N or a column n_seeds gives the number"
+    if numbers and one_run:
+        return f"the caption also says '{one_run}'; if that is about some rows, a column n_seeds gives their number"
+    return ""
+
+
+def _list_numbers_of_seeds(caption: str) -> set[int]:
+    """Return the numbers of seeds above 1 that a caption names."""
+    text = MARKUP.sub(" ", caption)
+    words = [match[1] or match[2] for match in SEEDS.finditer(text)]
+    if not words and SPREAD_SIGNS.search(caption):
+        words = [match[1] for match in COUNT.finditer(text) if int(match[1]) <= MAX_COUNT]
+    return {number for word in words if 2 <= (number := NUMBERS.get(word.lower()) or int(word)) <= 1000}
+
+
+def _find_one_run(caption: str) -> str:
+    """Return the words that say that there is one seed, such as 'a single run' or 'n = 1'; empty if there are none."""
+    text = " ".join(MARKUP.sub(" ", caption).split())
+    match = ONE_RUN.search(text) or next((found for found in COUNT.finditer(text) if int(found[1]) == 1), None)
+    return "" if match is None else match[0].strip(" (")
 
 
 def find_spread_kind(caption: str) -> SpreadKind | None:

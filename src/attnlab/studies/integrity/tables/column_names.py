@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
-from .metrics import remove_direction, split_words
+from .metrics import recognise_metric, remove_direction, split_words
 from .patterns import BASELINES, MEANS
 from .rows import TextTable
 
@@ -15,7 +16,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     ),
     "seed": ("seed", "random seed", "run", "run id", "trial", "replicate", "repeat", "fold"),
     "step": ("step", "steps", "global step", "iteration", "iterations", "iter", "update", "epoch"),
-    "metric": ("metric", "measure", "metric name"),
+    "metric": ("metric", "measure", "metric name", "figure"),
     "value": ("value", "score", "result", "metric value"),
     "group": (
         "group", "size", "model size", "task", "dataset", "data", "benchmark", "split", "layers", "scale", "section",
@@ -43,6 +44,23 @@ SETTINGS = frozenset({
     "hours", "gpuhours", "time", "walltime", "runtime", "memory", "index", "id", "idx", "rank", "date", "timestamp",
 })  # fmt: skip
 """Names of numbers that are neither scores nor budgets: arms may differ in learning rate and in run time."""
+COSTS = frozenset({
+    "flops", "gflops", "tflops", "mflops", "macs", "gmacs", "throughput", "latency", "speed", "speedup", "params",
+    "parameters", "memory", "mem", "vram", "time", "hours", "runtime", "tokens", "epochs", "steps", "seconds", "fps",
+})  # fmt: skip
+"""Words for what a model costs, which is no score of a task."""
+PER_SECOND = re.compile(r"/\s*s(?:ec|econd)?\b", re.IGNORECASE)
+P_VALUES = frozenset({
+    "p", "pval", "pvals", "pvalue", "pvalues", "padj", "adjp", "adjustedp", "correctedp", "sig", "significance",
+    "significant",
+})  # fmt: skip
+"""Names of p-values, each in one word; they say how sure a difference is, and are no scores."""
+TASKS = frozenset({
+    "cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "mnlim", "mnlimm", "qnli", "rte", "wnli", "boolq", "cb", "copa",
+    "multirc", "record", "wic", "wsc", "squad", "squadv1", "squadv2", "piqa", "hellaswag", "winogrande", "arce", "arcc",
+    "arceasy", "arcchallenge", "lambada", "openbookqa", "obqa", "sciq", "mmlu", "gsm8k", "triviaqa", "race", "imdb",
+})  # fmt: skip
+"""Usual tasks, each in one word."""
 IN_CONFIG = ("arm", "seed")
 """Parts whose columns may have a prefix, as in the configuration of a tracker: model.attention, params.seed."""
 GENERAL = ("config", "group name", "name", "run", "n")
@@ -53,7 +71,7 @@ ERRORS = ("stderr", "sem", "se")
 RANGES = ("min", "max", "median", "ci", "ci95", "lower", "upper", "var", "variance")
 OVER = frozenset({
     "score", "scores", "over", "of", "on", "in", "the", "all", "across", "task", "tasks", "dataset", "datasets",
-    "benchmark", "benchmarks", "overall", "total", "macro", "micro", "weighted", "unweighted",
+    "benchmark", "benchmarks", "overall", "total", "macro", "micro", "weighted", "unweighted", "seeds", "runs",
 })  # fmt: skip
 """Words beside `Avg` that do not say what it is of, as in `Average score` and `avg over 8 tasks`."""
 OURS = frozenset({*BASELINES, "ours", "proposed"})
@@ -100,4 +118,22 @@ def drop_aggregates(names: Sequence[str], averages: Sequence[str] = ()) -> list[
 def is_setting(name: str) -> bool:
     """Tell whether a column is a setting or a cost by its name, such as `lr` or `Params (M)`."""
     words = split_words(name)
-    return "".join(words) in SETTINGS or any(word in SETTINGS for word in words[:1])
+    return "".join(words) in SETTINGS or any(word in SETTINGS for word in words[:1]) or is_p_value(name)
+
+
+def is_p_value(name: str) -> bool:
+    """Tell whether a column holds p-values by its name, such as `p`, `p-value (Holm)` or `sig.`."""
+    words = split_words(name)
+    is_pair = any(pair in P_VALUES for pair in map("".join, pairwise(words)))
+    return "".join(words) in P_VALUES or is_pair or any(word in P_VALUES for word in words if len(word) > 3)
+
+
+def names_task(name: str) -> bool:
+    """Tell whether a column is named by a usual task, such as `SST-2`."""
+    return "".join(split_words(remove_direction(name))) in TASKS
+
+
+def is_cost(name: str) -> bool:
+    """Tell whether a column is named by a cost, such as `FLOPs (G)`, and by no metric of quality."""
+    is_quality = recognise_metric(name) not in ("", *COSTS)
+    return not is_quality and (any(word in COSTS for word in split_words(name)) or bool(PER_SECOND.search(name)))

@@ -11,21 +11,25 @@ from .column_names import (
     BUDGETS,
     ERRORS,
     NAMES,
-    RANGES,
     RUN_NAMES,
     SDS,
     drop_aggregates,
     find_columns_for,
+    is_aggregate,
+    is_cost,
     is_setting,
+    names_task,
 )
 from .figure import is_empty, parse_number
-from .mapping import PER_RUN
-from .metrics import read_direction, recognise_metric, split_words
-from .patterns import MEANS
+from .mapping import NO_NAME, PER_RUN
+from .metrics import read_direction, recognise_metric, remove_direction, split_words
 from .rows import TextTable
+from .spread_columns import find_kind, find_spreads
 
 MIN_EXAMPLES = 10
 """A column such as `n` with smaller numbers counts something else, such as seeds."""
+MARKS = frozenset({"true", "yes", "baseline", "reference"})
+"""What a column says of the baseline that it says of no other arm."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class ColumnRoles:
     """The column of each part, the columns with values, groups and budgets, and those that are not used.
 
     spreads: the column with the spread of each column of means. errors: columns of standard errors and ranges.
-    averages: columns that are means of others.
+    averages: columns that are means of others. lone_spreads: unused columns of spreads that belong to no single column.
     """
 
     parts: Mapping[str, str]
@@ -44,11 +48,12 @@ class ColumnRoles:
     spreads: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
     averages: tuple[str, ...] = ()
+    lone_spreads: tuple[str, ...] = ()
 
     @property
     def are_standard_errors(self) -> bool:
         """Whether the columns of spreads are named as standard errors."""
-        return any(word in ERRORS for name in self.spreads.values() for word in split_words(name))
+        return any(find_kind(name) in ERRORS for name in self.spreads.values())
 
 
 def join_given_columns(rows: TextTable, given: Mapping[str, str]) -> tuple[TextTable, dict[str, str]]:
@@ -97,8 +102,9 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     left = [
         name for name in rows.header if name not in taken or (name in rows.scores and name not in (*groups, *values))
     ]
-    spreads, errors = _find_spreads([*left, *values], (*SDS, *ERRORS) if "num_seeds" in parts else SDS)
+    spreads, errors, lone_spreads = find_spreads(rows, [*left, *values], "num_seeds" in parts)
     spreads = {value: spread for value, spread in spreads.items() if spread not in values}
+    lone_spreads = [name for name in lone_spreads if name not in values]
     errors = [name for name in errors if name not in values]
     left = [name for name in left if name not in (*spreads.values(), *errors)]
     budgets = [name for name in left if "".join(split_words(name)) in BUDGETS]
@@ -108,26 +114,38 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         parts["arm"] = choose_arm(rows, arms)
         left = [name for name in left if name != parts["arm"]]
     if not {"arm", "prediction"} & {*parts} and "{arm}" not in given.get("columns", "") and not rows.scores:
-        arm = find_arm(rows, [name for name in left if name not in (*groups, *values)], parts)
+        arm = find_arm(rows, [name for name in left if name not in (*groups, *values)], parts, values)
         parts |= {} if arm is None else {"arm": arm}
         left = [name for name in left if name != arm]
-    groups = groups or [name for name in left if _is_group(rows, name) and name not in (*values, *rows.scores)]
+    groups = groups or [
+        name for name in left
+        if _is_group(rows, name) and not _marks_one_arm(rows, name, parts) and name not in (*values, *rows.scores)
+    ]  # fmt: skip
     # In a table of predictions each row is an example, so other numbers are not scores of runs.
     averages: list[str] = []
     if not values and "prediction" not in parts:
         numeric = [name for name in left if name and name not in groups and rows.is_numeric(name)]
+        if "arm" in parts and not all(map(is_cost, numeric)):
+            # Where columns are arms, a name such as `compressed memory` is one of a mechanism.
+            left = [name for name in left if name not in numeric or not is_cost(name)]
+            numeric = [name for name in numeric if name in left]
         averages = find_averages(rows, numeric) if "columns" not in given else []
         scores = [name for name in rows.scores if name in left and rows.is_numeric(name)]
         values = scores or _find_values(rows, [name for name in left if name not in (*groups, *averages)], parts)
-        values = _drop_lone_spread(drop_aggregates(values, averages))
+        means = [name for name in spreads if name in numeric and is_aggregate(name)] if "metric" in parts else []
+        # Rows of `metric, mean, sd` have costs, intervals and differences in further columns.
+        values = means or _drop_lone_spread(drop_aggregates(values, averages))
+        values = [name for name in values if name not in lone_spreads] or values
     spreads = {value: spread for value, spread in spreads.items() if value in values and rows.is_numeric(spread)}
     if not spreads and len(values) == 1:
         spreads = _find_unnamed_spread(rows, values[0], left)
     used = {*parts.values(), *budgets, *groups, *values, *spreads.values(), *errors}
+    lone_spreads = [name for name in lone_spreads if name not in used]
     ignored = tuple(name for name in rows.header if name not in used)
     return ColumnRoles(
-        parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors), tuple(averages)
-    )
+        parts, tuple(values), tuple(groups), tuple(budgets), ignored, spreads, tuple(errors), tuple(averages),
+        tuple(lone_spreads),
+    )  # fmt: skip
 
 
 def _drop_lone_spread(names: Sequence[str]) -> list[str]:
@@ -139,7 +157,9 @@ def _drop_lone_spread(names: Sequence[str]) -> list[str]:
 def _check_column(rows: TextTable, column: str) -> str:
     if column in rows.header:
         return column
-    known = ", ".join(name or "(no name)" for name in rows.header[:8])
+    if column == NO_NAME and "" in rows.header:
+        return ""
+    known = ", ".join(name or NO_NAME for name in rows.header[:8])
     raise RequestError(
         f"'{rows.name}' has no column '{column}'{closest(column, rows.header) or '.'} There are: {known}"
     )
@@ -152,28 +172,6 @@ def _are_counts(rows: TextTable, name: str, part: str) -> bool:
     return bool(numbers) and all(
         n is not None and n == int(n) and (n >= MIN_EXAMPLES if is_many else 1 <= n <= 1000) for n in numbers
     )
-
-
-def _find_spreads(names: Sequence[str], kinds_of_spread: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the column with the spread of each column of means, and other columns of standard errors and ranges.
-
-    kinds_of_spread: words for a spread over seeds. A standard error is one beside a number of seeds, or beside a column
-    that is named as a mean, such as acc_mean; otherwise it is over examples.
-    """
-    words = {name: split_words(name) for name in names}
-    stems = {tuple(word for word in split if word not in MEANS): name for name, split in words.items()}
-    spreads, errors = {}, []
-    for name, split in words.items():
-        kinds = [word for word in split if word in ERRORS] or [word for word in split[-1:] if word in (*SDS, *RANGES)]
-        if not kinds:
-            continue
-        stem = tuple(word for word in split if word not in kinds)
-        is_of_mean = kinds[0] in ERRORS and bool({*words[stems.get(stem, name)]} & {*MEANS})
-        if (kinds[0] in kinds_of_spread or is_of_mean) and stem in stems and stems[stem] != name:
-            spreads[stems[stem]] = name
-        elif kinds[0] in ("stderr", "sem") or stem in stems:
-            errors.append(name)
-    return spreads, errors
 
 
 def _find_unnamed_spread(rows: TextTable, value: str, left: Sequence[str]) -> dict[str, str]:
@@ -192,10 +190,28 @@ def _is_group(rows: TextTable, name: str) -> bool:
     return bool(name) and not rows.is_numeric(name) and 2 * len(set(texts)) <= len(texts) and any(texts)
 
 
+def _marks_one_arm(rows: TextTable, name: str, parts: Mapping[str, str]) -> bool:
+    """Tell whether a column is empty, or says that it is the baseline, in all rows of one arm and in no others.
+
+    A verdict, or whether an arm is the baseline, would be a group in which that arm is alone.
+    """
+    if "arm" not in parts:
+        return False
+    arms: dict[str, set[str]] = {}
+    for _, row in rows.rows:
+        arms.setdefault(row[parts["arm"]], set()).add(row[name].strip().lower())
+    alone = [
+        texts for arm, texts in arms.items()
+        if len(texts) == 1 and not any(texts & others for other, others in arms.items() if other != arm)
+    ]  # fmt: skip
+    return any(is_empty(text) or text in MARKS for texts in alone for text in texts)
+
+
 def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> list[str]:
     """Return the columns of scores: one named `value`, else known metrics, else every named column of numbers.
 
-    A name with an arrow is that of a metric.
+    A name with an arrow is that of a metric. Where a name has a task with its metric, as `CoLA (Mcc)`, or is that of a
+    usual task, columns without a metric are tasks too.
     """
     named = [name for name in find_columns_for(rows, "value") if name in left]
     if named and ("metric" in parts or (len(named) == 1 and not any(map(recognise_metric, left)))):
@@ -203,4 +219,14 @@ def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str])
     numeric = [name for name in left if name and rows.is_numeric(name)]
     # A table made for readers has no columns besides scores, and often names them by their dataset.
     metrics = [name for name in numeric if recognise_metric(name) or read_direction(name) is not None]
-    return numeric if rows.is_for_readers else metrics or numeric
+    if rows.is_for_readers or not metrics:
+        return numeric
+    tasks = [name for name in numeric if name not in metrics and not is_cost(name)]
+    has_tasks = any(map(names_task, tasks)) or any(map(_names_task_with_metric, metrics))
+    return [name for name in numeric if name in metrics or name in tasks] if has_tasks else metrics
+
+
+def _names_task_with_metric(name: str) -> bool:
+    """Tell whether a name has a task before the metric in brackets, as `CoLA (Mcc)`."""
+    task, bracket, metric = remove_direction(name).partition("(")
+    return bool(bracket and split_words(task) and recognise_metric(metric)) and not recognise_metric(task)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from attnlab.errors import RequestError, closest
 
 from .caption import find_metric
-from .column_names import OURS, drop_aggregates, is_aggregate, is_setting
+from .column_names import OURS, drop_aggregates, is_aggregate, is_cost, is_p_value, is_setting
 from .columns import ColumnRoles, find_roles
-from .mapping import quote_map
+from .mapping import NO_NAME, quote_map
 from .metrics import KNOWN, higher_is_better, read_direction, recognise_metric, split_words, standardise_metric
 from .patterns import (
     MEANS,
@@ -112,10 +112,17 @@ class TableLayout:
         return any(self.name_metric(name) == UNNAMED for name in self.roles.values)
 
     def _describe_columns(self) -> Iterator[str]:
+        in_names = "" if self.pattern is None else self.pattern.text
         for part, column in self.roles.parts.items():
             if part not in ("arm", "seed"):
                 name = {"examples": "evaluation examples", "num_seeds": "number of seeds"}.get(part, part)
                 yield f"{name} from '{column}'"
+        lone_spreads = [name for name in self.roles.lone_spreads if name not in self.aggregates]
+        left = [name for name in self.roles.ignored if name not in (*self.aggregates, *lone_spreads)]
+        p_values = [name for name in left if is_p_value(name)]
+        # Settings such as `params` are costs too, and never scores.
+        costs = [name for name in left if "{arm}" not in in_names and is_cost(name) and self.rows.is_numeric(name)]
+        costs = [name for name in costs if not is_setting(name)]
         lists = {
             "groups from": self.roles.groups,
             "values from": self.roles.values if self.pattern is None else (),
@@ -125,7 +132,10 @@ class TableLayout:
             "budgets from": self.roles.budgets,
             "not metrics:": self.roles.errors,
             "not compared, as means or spreads of others:": self.aggregates,
-            "not used:": [name or "(no name)" for name in self.roles.ignored if name not in self.aggregates],
+            "not used, as spreads of no single column (name them as in acc and acc_std):": lone_spreads,
+            "not used, as p-values:": p_values,
+            "not used, as costs:": costs,
+            "not used:": [name or NO_NAME for name in left if name not in (*p_values, *costs)],
         }
         for words, columns in lists.items():
             if columns:
@@ -133,7 +143,7 @@ class TableLayout:
 
     def write_map(self) -> str:
         """Return the `--map` that reads the table as it was read; to change the reading, change a part of it."""
-        parts = [f"{part}={column}" for part, column in self.roles.parts.items() if column]
+        parts = [f"{part}={column or NO_NAME}" for part, column in self.roles.parts.items()]
         if self.roles.groups:
             parts.append(f"group={'+'.join(self.roles.groups)}")
         if self.pattern is not None:
@@ -242,6 +252,7 @@ def _list_score_columns(rows: TextTable, roles: ColumnRoles, given: Mapping[str,
         return list(roles.values)
     taken = {*roles.parts.values(), *roles.groups, *roles.budgets, *roles.errors, *roles.spreads.values()}
     numeric = [name for name in rows.header if name and rows.is_numeric(name) and name not in taken]
+    numeric = [name for name in numeric if name not in roles.lone_spreads] or numeric
     names = drop_aggregates([name for name in numeric if not is_setting(name)], roles.averages)
     return names or numeric or [name for name in rows.header if name not in taken]
 

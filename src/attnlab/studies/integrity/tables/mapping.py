@@ -8,7 +8,10 @@ from attnlab.errors import RequestError, closest
 from attnlab.inputs import is_whole_number
 
 PER_RUN = ("arm", "seed", "step", "metric", "prediction", "label", "examples", "num_seeds")
-IN_MAP = (*PER_RUN[:4], "value", "group", *PER_RUN[4:], "columns", "table")
+IN_MAP = (*PER_RUN[:4], "value", "group", *PER_RUN[4:], "columns", "differences", "table")
+
+NO_NAME = "(no name)"
+"""What stands for a column without a name, such as the first one of many tables in papers."""
 
 
 def read_map(text: str | None) -> dict[str, str]:

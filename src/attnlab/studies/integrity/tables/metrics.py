@@ -145,10 +145,14 @@ def find_resolution(metric: str, cells: Iterable[Cell]) -> tuple[float, float]:
 
 
 def _guess_scale(metric: str, values: Values) -> float:
-    """Return 100 for a metric in percent, 1 for fractions and metrics without limits."""
-    sizes = np.abs(values[values != 0])
+    """Return 100 for a metric in percent, 1 for fractions and metrics without limits.
+
+    A metric whose name says nothing, such as that of a task, may be an accuracy.
+    """
+    sizes, name = np.abs(values[values != 0]), recognise_metric(metric)
     is_percent = bool((sizes > 1).sum() > FEW * sizes.size or sizes.max(initial=0) >= 10)
-    return PERCENT if recognise_metric(metric) in LIMITED and is_percent else FRACTION
+    may_have_limits = name in LIMITED or (name in UNNAMED | {""} and sizes.max(initial=0) <= PERCENT)
+    return PERCENT if may_have_limits and is_percent else FRACTION
 
 
 def count_decimals(text: str) -> int:

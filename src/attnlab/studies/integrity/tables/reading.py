@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from attnlab.errors import RequestError, closest
 from attnlab.statistics.scores import LARGEST
 
-from .aggregates import check_aggregates, drop_averages, drop_unreported, read_stated_summaries
+from .aggregates import check_aggregates, drop_averages, drop_unreported
 from .caption import SpreadKind
 from .columns import join_given_columns
 from .damaged_cells import explain_damage, find_checked_layout
+from .differences import set_differences_aside
 from .figure import CellFigure, has_last_digits, is_empty, parse_figure, parse_number
 from .formats.files import read_files
+from .intervals import check_interval, read_intervals
 from .layout import TableLayout
 from .mapping import quote_map, read_map, read_table_number
 from .metrics import add_direction, split_words
@@ -20,6 +22,7 @@ from .patterns import BASELINES
 from .rows import list_columns
 from .spreads import describe_spreads, settle_spreads
 from .stated_averages import read_stated_averages
+from .stated_summaries import read_stated_summaries
 from .table import Cell, ResultTable, Run, RunPredictions, group_cells, join_words
 
 
@@ -43,6 +46,7 @@ def read_table(
     hints, given = hints or TableHints(), read_map(mapping)
     rows = read_files([path] if isinstance(path, str) else path, read_table_number(given))
     rows, given = join_given_columns(rows, given)
+    rows, differences, difference_names = set_differences_aside(rows, given)
     layout = find_checked_layout(rows, given, hints.metric)
     cells = tuple(_read_cells(layout))
     predictions = tuple(_read_predictions(layout)) if "prediction" in layout.roles.parts else ()
@@ -54,7 +58,8 @@ def read_table(
             ". Name the columns, for example --map arm=model,seed=run,value=accuracy"
         )
     check_aggregates(layout, cells)
-    kind = hints.spread or ("se" if layout.roles.are_standard_errors else None)
+    intervals = read_intervals(layout, hints.spread)
+    kind = hints.spread or ("se" if layout.roles.are_standard_errors else "ci" if intervals else None)
     cells, spreads = settle_spreads(cells, rows.caption, hints.num_seeds, kind, layout.has_seeds)
     stated_averages = tuple(read_stated_averages(layout, cells))
     cells, averages = drop_averages(cells)
@@ -63,12 +68,30 @@ def read_table(
     budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.are_tasks else {}
     short = next((row[name] for _, row in rows.rows for name in layout.roles.values if has_last_digits(row[name])), "")
     notation = [f"{short} is read as a mean with an uncertainty of its last digits"] if short else []
-    words = (*layout.describe(), *describe_spreads(cells, spreads), *notation, *averages, *unreported)
+    changes = _describe_changes(layout)
+    words = (
+        *layout.describe(),
+        *describe_spreads(cells, spreads),
+        *notation,
+        *intervals,
+        *averages,
+        *unreported,
+        *changes,
+    )
     chosen = _find_baseline(arms, baseline)
+    parts = (layout.write_map(), f"differences={difference_names}" if difference_names else "")
+    mapped = ",".join(filter(None, parts))
     return ResultTable(
-        rows.name, words, cells, chosen, budgets, predictions, layout.write_map(), layout.has_seeds, layout.unused,
-        tuple(read_stated_summaries(layout, cells)), stated_averages,
+        rows.name, words, cells, chosen, budgets, predictions, mapped, layout.has_seeds, layout.unused,
+        tuple(read_stated_summaries(layout, cells)), stated_averages, differences,
     )  # fmt: skip
+
+
+def _describe_changes(layout: TableLayout) -> list[str]:
+    """Say that changes behind scores, such as the one in `77.8 (+0.5)`, are not checked."""
+    figures = [parse_figure(row[name]) for _, row in layout.rows.rows for name in layout.roles.values]
+    shown = next((figure.change for figure in figures if figure is not None and figure.change), "")
+    return [f"changes behind scores, as in '{shown}', are not checked"] if shown else []
 
 
 def _find_baseline(arms: Sequence[str], asked: str | None) -> str:
@@ -103,10 +126,13 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
                 counts[unseeded] += 1
                 run_seed = str(counts[unseeded])
             figure, place = _read_score(where, name, row[name]), f"{line}, {name}"
+            if figure is not None:
+                check_interval(where, name, figure)
             value, text = (None, row[name]) if figure is None else (figure.value, figure.text)
             cell = Cell(run_arm, run_group, metric, run_seed, step, value, text, place, num_examples)
             if figure is not None:
-                cell = replace(cell, sd=_read_spread(where, layout, name, row, figure), num_seeds=num_seeds)
+                sd, sd_text = _read_spread(where, layout, name, row, figure)
+                cell = replace(cell, sd=sd, sd_text=sd_text, num_seeds=num_seeds)
             key = *cell.run, metric, step
             if key in lines:
                 raise RequestError(_explain_same_run(layout, lines[key], line, cell))
@@ -153,15 +179,15 @@ def _read_score(where: str, name: str, text: str) -> CellFigure | None:
 
 def _read_spread(
     where: str, layout: TableLayout, name: str, row: Mapping[str, str], figure: CellFigure
-) -> float | None:
-    """Return the spread beside a mean, in its cell or in a column of its own."""
+) -> tuple[float | None, str]:
+    """Return the spread beside a mean and its text, in its cell or in a column of its own."""
     column = layout.roles.spreads.get(name)
     if figure.spread is not None or column is None or is_empty(row[column]):
-        return figure.spread
+        return figure.spread, figure.spread_text
     spread = parse_number(row[column])
     if spread is None or not 0 <= spread <= LARGEST:
         raise RequestError(f"{where}: '{column}' must hold a standard deviation, not '{row[column]}'")
-    return spread
+    return spread, row[column]
 
 
 def _read_count(where: str, layout: TableLayout, row: Mapping[str, str], part: str) -> int | None:

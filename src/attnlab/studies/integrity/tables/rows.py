@@ -7,6 +7,8 @@ from typing import Self
 from attnlab.errors import RequestError
 
 from .figure import MARKS, is_empty, parse_figure, parse_number
+from .mapping import NO_NAME
+from .missing_header import refuse_missing_header
 
 MAX_CELLS = 500_000
 LATEX, MARKDOWN = "a LaTeX table", "a Markdown table"
@@ -70,7 +72,7 @@ class TextTable:
 
     def join_columns(self, names: Sequence[str]) -> tuple[Self, str]:
         """Return the table with a column of the texts of several columns, and the name of that column."""
-        joined = "+".join(names)
+        joined = "+".join(name or NO_NAME for name in names)
         return self.add_columns({joined: [", ".join(row[name] for name in names) for _, row in self.rows]}), joined
 
 
@@ -83,6 +85,7 @@ def make_table(
     remarks: tuple[str, ...] = (),
 ) -> TextTable:
     """Make a table of a header and rows; refuse what is none. A row has its line's number, or its place in words."""
+    refuse_missing_header(path, header, [row for _, row in rows])
     _check_header(path, header)
     lines = [f"line {place}" if isinstance(place, int) else place for place, _ in rows]
     for line, (_, row) in zip(lines, rows, strict=True):

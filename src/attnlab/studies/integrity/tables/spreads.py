@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from scipy.special import stdtrit
 
-from .caption import SPREAD_NAMES, SpreadKind, find_num_seeds, find_spread_kind
+from .caption import SPREAD_NAMES, SpreadKind, describe_doubt_about_seeds, find_num_seeds, find_spread_kind
 from .table import Cell, group_cells
 
 
@@ -14,7 +14,7 @@ from .table import Cell, group_cells
 class SpreadReading:
     """How the spreads of a table were read: their kind and number of seeds, what says so, and whether they are used.
 
-    unused: options that have no effect, in words.
+    unused: options that have no effect, in words. doubt: what else the caption says of the seeds, in words.
     """
 
     kind: SpreadKind = "sd"
@@ -23,6 +23,7 @@ class SpreadReading:
     num_source: str = ""
     are_of_runs: bool = False
     unused: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 def settle_spreads(
@@ -36,6 +37,8 @@ def settle_spreads(
     by_arm = group_cells(cells, lambda cell: (cell.arm, cell.group, cell.metric, cell.step)).values()
     if any(len(of_arm) > 1 for of_arm in by_arm):
         unused = _list_unused_options(num_seeds, kind, "the table has the score of each seed")
+        if not has_seeds and find_num_seeds(caption) == 1:
+            unused += ("1 seed (the caption) not used, since an arm has several rows, each read as a run",)
         settled = [replace(cell, sd=None, num_seeds=None) for cell in cells]
         return tuple(settled), SpreadReading(are_of_runs=has_spreads, unused=unused)
     in_table = any(cell.num_seeds for cell in cells)
@@ -48,8 +51,10 @@ def settle_spreads(
     source = "--seeds" if num_seeds else "the caption"
     chosen = kind or said_kind or "sd"
     kind_source = "as given" if kind else "the caption" if said_kind else ""
-    settled = [_settle(cell, number, chosen) for cell in cells]
-    return tuple(settled), SpreadReading(chosen, kind_source, number, source if number else "", unused=unused)
+    # A score of one seed without a spread is that of a run, and no mean.
+    settled = [*cells] if number == 1 and not has_spreads else [_settle(cell, number, chosen) for cell in cells]
+    doubt = "" if num_seeds or in_table or (has_seeds and not has_spreads) else describe_doubt_about_seeds(caption)
+    return tuple(settled), SpreadReading(chosen, kind_source, number, source if number else "", False, unused, doubt)
 
 
 def _list_unused_options(num_seeds: int | None, kind: SpreadKind | None, why: str) -> tuple[str, ...]:
@@ -75,4 +80,6 @@ def describe_spreads(cells: Sequence[Cell], reading: SpreadReading) -> Iterator[
         source = f" ({reading.kind_source})" if reading.kind_source else " (--spread se or ci if it is not)"
         yield f"means with ± {SPREAD_NAMES[reading.kind]}{source}"
     if reading.num_seeds is not None:
-        yield f"{reading.num_seeds} seeds each ({reading.num_source})"
+        yield f"{reading.num_seeds} {'seed' if reading.num_seeds == 1 else 'seeds'} each ({reading.num_source})"
+    if reading.doubt:
+        yield reading.doubt

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
 Run = tuple[str, str, str]
 """Arm, group and seed."""
+Statistic = Literal["mean", "sd", "se", "spread"]
+"""What a figure says of seeds; a spread may be an SD, a standard error or half an interval."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class Cell:
     """One recorded value, its run, and its place in the file. `value` is None if the run failed.
 
     num_examples: the number of evaluation examples behind the value, None if unknown. sd, num_seeds: of a cell that is
-    the mean of several seeds, where the table gives them.
+    the mean of several seeds, where the table gives them. sd_text: the spread as written, whatever its kind.
     """
 
     arm: str
@@ -30,6 +32,7 @@ class Cell:
     num_examples: int | None = None
     sd: float | None = None
     num_seeds: int | None = None
+    sd_text: str = field(default="", compare=False)
 
     @property
     def is_mean(self) -> bool:
@@ -66,14 +69,18 @@ class RunPredictions:
 
 @dataclass(frozen=True)
 class StatedSummary:
-    """A mean or an SD that stands in the row of the seeds it summarises, and their values."""
+    """A mean or a spread that stands in the row of the seeds it summarises, and their values.
+
+    rounding: half of the last digit of the seeds, which may have been rounded after they were summarised.
+    """
 
     title: str
     metric: str
-    is_mean: bool
+    statistic: Statistic
     text: str
     place: str
     values: tuple[float, ...]
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -99,12 +106,28 @@ class StatedAverage:
 
 
 @dataclass(frozen=True)
+class StatedDifference:
+    """A difference that stands in the table: its column or row, whose it is, and what it should be.
+
+    source: what it is the difference of, in words. excess: how far it is off, in units of what rounding explains.
+    """
+
+    name: str
+    title: str
+    text: str
+    place: str
+    source: str
+    expected: float
+    excess: float
+
+
+@dataclass(frozen=True)
 class ResultTable:
     """All cells of a table. layout: how the file was read, in words. budgets: tokens, epochs and the like, by run.
 
     mapping: the `--map` that reads it as it was read. has_seeds: whether the table names the seeds of its runs.
     unused: columns of numbers beside columns of arms that are not read as scores. stated: means and SDs beside seeds.
-    averages: averages over tasks.
+    averages: averages over tasks. differences: those that could be checked.
     """
 
     name: str
@@ -118,6 +141,7 @@ class ResultTable:
     unused: tuple[str, ...] = ()
     stated: tuple[StatedSummary, ...] = ()
     averages: tuple[StatedAverage, ...] = ()
+    differences: tuple[StatedDifference, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Cell, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ..figure import parse_figure
 
 SYMBOLS = {
+    r"\Delta": "Δ", r"\triangle": "Δ",
     r"\pm": "±", r"\uparrow": "↑", r"\downarrow": "↓", r"\times": "×", r"\infty": "∞", r"\alpha": "α", r"\beta": "β",
     r"\lambda": "λ", r"\textemdash": "—", r"\textendash": "–", r"\textpm": "±", r"\textasciitilde": "~",
 }  # fmt: skip
