@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 import attnlab
-from attnlab.audits.stage_faults import find_stage_of_tokens
+from attnlab.audits.stage_faults import find_stage_of_hidden_tokens, find_stage_of_tokens
+from attnlab.audits.subject import Subject
 from attnlab.mechanisms import Dims, Features, HeadMixing, Output, Parameter, Params, Positions, Score, Weights, stage
 from tests.audits.faults import run_check
 
@@ -171,3 +172,23 @@ def test_a_stage_that_sees_other_tokens_is_named_and_not_its_neighbours() -> Non
     (leak,) = attnlab.audit(model, checks=["leak"]).failed
     assert leak.where.startswith(said)
     assert not find_stage_of_tokens(attnlab.Mechanism.parse("dot | softmax | shift(keys) | value_residual | gate"))
+
+
+def test_an_output_stage_that_sees_other_tokens_is_named() -> None:
+    @stage("output_smoothed")
+    @dataclass(frozen=True)
+    class OutputSmoothed(Output):
+        """The output plus its mean over all tokens."""
+
+        def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
+            return output + output.mean(2, keepdim=True)
+
+    line = "dot | softmax | norm(rms) | bypass(alpha=0.5) | head_norm | output_smoothed"
+    said = "the output stage 'output_smoothed': with it, and not before it, an output depends on tokens"
+    failed = attnlab.audit(line, causal=True, checks=["padding", "leak", "prefix"]).failed
+    assert len(failed) == 3
+    assert all(finding.where.startswith(said) for finding in failed)
+    (leak,) = attnlab.audit(attnlab.install(gpt2(), line), checks=["leak"]).failed
+    assert leak.where.startswith(said)
+    sound = attnlab.Mechanism.parse("dot | softmax | shift(keys) | value_residual | gate | window(5)")
+    assert not find_stage_of_hidden_tokens(Subject.create(sound, None))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart, find_worst, judge_parts, show
-from .stage_faults import find_stage_of_tokens, locate_fault
+from .stage_faults import find_stage_of_hidden_tokens, find_stage_of_tokens, locate_fault
 from .subject import LONG, SHORT, Mode, Subject, compute_gradients, disable_onednn, find_largest, noise
 
 NAME = "causal leak"
@@ -59,7 +59,10 @@ def causal_leak(subject: Subject) -> Finding | None:
             f"the stages of '{subject.mechanism}' overflow"
             if math.isnan(bad.figure)
             else find_stage_of_tokens(subject.mechanism)
-            or locate_fault(subject, parts, f"the stages of '{subject.mechanism}'; {bad.note}")
+            or locate_fault(
+                subject, parts,
+                find_stage_of_hidden_tokens(subject) or f"the stages of '{subject.mechanism}'; {bad.note}",
+            )
         ),
         data={"map": torch.stack(list(by_input.values())).amax(0).tolist()},
     )  # fmt: skip

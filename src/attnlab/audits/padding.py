@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .stage_faults import find_stage_of_blocks, find_stage_of_tokens, locate_fault
+from .stage_faults import find_stage_of_blocks, find_stage_of_hidden_tokens, find_stage_of_tokens, locate_fault
 from .subject import MANY_HEADS, ROUNDINGS, Inputs, Mode, Subject, compute_gradients, largest, peak, tolerance
 
 NAME = "padding and batch invariance"
@@ -45,7 +45,11 @@ def padding_invariance(subject: Subject) -> Finding:
         failed=explain_difference,
         where=lambda bad: find_stage_of_blocks(subject)
         or find_stage_of_tokens(subject.mechanism)
-        or locate_fault(subject, parts, f"what '{subject.mechanism}' computes over all tokens (test: {bad.name})"),
+        or locate_fault(
+            subject, parts,
+            find_stage_of_hidden_tokens(subject)
+            or f"what '{subject.mechanism}' computes over all tokens (test: {bad.name})",
+        ),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from attnlab.kernels.attend import finish
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .stage_faults import find_stage_of_blocks, find_stage_of_tokens, locate_fault
+from .stage_faults import find_stage_of_blocks, find_stage_of_hidden_tokens, find_stage_of_tokens, locate_fault
 from .subject import LONG, SHORT, Inputs, Mode, Subject, largest, peak, tolerance
 
 NAME = "prefix consistency"
@@ -48,7 +48,10 @@ def prefix_consistency(subject: Subject) -> Finding | None:
         ),
         where=lambda bad: find_stage_of_blocks(subject)
         or find_stage_of_tokens(subject.mechanism)
-        or locate_fault(subject, parts, f"positions, counts or offsets of the stages (test: {bad.name})"),
+        or locate_fault(
+            subject, parts,
+            find_stage_of_hidden_tokens(subject) or f"positions, counts or offsets of the stages (test: {bad.name})",
+        ),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from .check import check
 from .finding import Finding, FindingPart
-from .stage_faults import locate_fault
+from .stage_faults import find_stage_of_hidden_tokens, locate_fault
 from .subject import Subject
 
 NAME = "i.i.d. test"
@@ -45,10 +45,15 @@ def random_tokens(subject: Subject) -> Finding | None:
     part = FindingPart("nats below ln V", FLOOR - loss, max(chance, 1e-3))
     return Finding(
         NAME, part.passed, part.figure, part.bound, _explain(part.passed, loss, prefix_loss),
-        "" if part.passed else locate_fault(subject, (), f"what '{subject.mechanism}' lets a token see"),
+        "" if part.passed else _find_cause(subject),
         parts=(part, FindingPart("loss, whole sequence there", loss), FindingPart("loss, prefix alone", prefix_loss)),
         data={"loss": loss, "prefix_loss": prefix_loss, "floor": FLOOR, "steps": STEPS},
     )  # fmt: skip
+
+
+def _find_cause(subject: Subject) -> str:
+    where = find_stage_of_hidden_tokens(subject) or f"what '{subject.mechanism}' lets a token see"
+    return locate_fault(subject, (), where)
 
 
 def _build_tiny_gpt2(seed: int) -> nn.Module:

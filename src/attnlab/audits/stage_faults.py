@@ -23,7 +23,7 @@ from attnlab.mechanisms import Mechanism, Stage
 from .check import Check
 from .declarations import find_false_declaration
 from .finding import Finding, FindingPart
-from .subject import LONG, SHORT, Mode, Subject, peak, tolerance
+from .subject import LONG, SHORT, Mode, Subject, compute_gradients, peak, tolerance
 
 ORDER = (
     "values", "features", "positions", "forget", "score", "cap", "causal", "mask", "weights", "heads", "delta",
@@ -32,6 +32,9 @@ ORDER = (
 """The slots in the order in which their stages compute."""
 
 BASELINE = Mechanism()
+
+NUM_REAL = SHORT * 2 // 3
+"""The tokens of a short sequence that are not padding."""
 
 INDEPENDENT = ("cost", "value_path", "other")
 """The kinds of checks that do not compare outputs, and a user's own."""
@@ -200,3 +203,37 @@ def locate_fault(subject: Subject, parts: Iterable[FindingPart], otherwise: str)
         "after": f"'{mask}': the weights are normalised over all tokens, and only then are later ones set to 0",
         "zero": f"'{mask}': a later token's score becomes 0, and a score of 0 still has weight",
     }.get(mask.where, otherwise)
+
+
+def find_stage_of_hidden_tokens(subject: Subject) -> str:
+    """Return the first stage with which an output depends on a token its query must not see, or an empty string."""
+    try:
+        fault = find_first_stage(subject.move_parameters(), _depends_on_hidden_tokens)
+    except Exception:  # a stage of the user may raise anything when others are taken away
+        return ""
+    if fault is None:
+        return ""
+    return (
+        f"the {fault.slot} stage '{fault}': with it, and not before it, an output depends on tokens that its query "
+        "must not see, as with means and sums over all tokens"
+    )
+
+
+def _depends_on_hidden_tokens(subject: Subject) -> bool:
+    """Tell whether an output has a gradient for a later token under a causal mask, or for padding at the end."""
+    position = torch.arange(SHORT)
+    is_real = position < NUM_REAL
+    is_later = position > torch.arange(NUM_REAL)[:, None]
+    for causal in subject.causalities:
+        rows = torch.eye(SHORT, dtype=torch.float64)[:NUM_REAL]
+        leaves = {
+            name: t.repeat(NUM_REAL, 1, 1, 1).requires_grad_()
+            for name, t in subject.inputs(1, SHORT, torch.float64).items()
+        }
+        out = subject.attend(leaves, Mode(causal, "reference", torch.float64), mask=is_real.view(1, 1, 1, -1))
+        draw = torch.randn(out.shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+        gradients = compute_gradients(out, leaves.values(), draw * rows[:, None, :, None])
+        is_hidden = ~is_real | (is_later & causal)
+        if any(bool(g.abs().amax((1, 3))[is_hidden].any()) for g in gradients):
+            return True
+    return False

@@ -17,8 +17,8 @@ from attnlab.install import mechanism_of
 from attnlab.install.compat import get_attention_name
 from attnlab.mechanisms import Line
 
-from ..stage_faults import find_stage_of_tokens
-from ..subject import disable_onednn, noise, peak
+from ..stage_faults import find_stage_of_hidden_tokens, find_stage_of_tokens
+from ..subject import Subject, disable_onednn, noise, peak
 
 LENGTH, LONGEST = 24, 160
 """Tokens of a sequence whose pairs are all checked, and of a longer one, unless the model takes fewer."""
@@ -182,6 +182,9 @@ class ModelSubject:
                 if fault := find_stage_of_tokens(each):
                     return fault
             masks = [each.causal for each in mechanism.distinct if each.causal.where != "before"]
+            for each in () if masks else mechanism.distinct:
+                if fault := find_stage_of_hidden_tokens(Subject.create(each, self.causal)):
+                    return fault
             suspect = masks[0] if masks else mechanism
             return f"'{suspect}', which is installed in the model; attnlab.audit('{mechanism}') audits it alone"
         # Imported here, since the audit of a mechanism does not need transformers.
