@@ -89,11 +89,16 @@ def test_language_models_train_on_packed_rows_unless_told_otherwise(
     assert run.data.is_packed == is_packed
 
 
-def test_a_text_of_single_words_trains_a_language_model(tmp_path: Path) -> None:
+def test_a_text_of_single_words_trains_a_language_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
     (tmp_path / "my.txt").write_text("\n".join(["one", "", "two", "three"] * 40), encoding="utf-8")
     model = ["--architecture", "gpt2", "--tokenizer", "word", "--data", str(tmp_path / "my.txt"), "--batch", "2"]
     sizes = settings(*(f"config.{size}" for size in SIZES), "task_settings.max_len=8", "precision=fp32")
     assert main(["train", "clm", *model, *sizes, "--steps", "1", "--out", str(tmp_path / "run")]) == 0
+    shown, said = capsys.readouterr()
+    assert "It was not evaluated, because it has no held-out data" in shown
+    assert "is not evaluated: it names no held-out data (data.dev)" in said
     assert json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))["data"]["is_packed"]
 
 

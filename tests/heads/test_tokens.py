@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 import attnlab
 from attnlab.errors import RequestError
@@ -66,6 +67,12 @@ def test_without_offsets_the_vocabulary_names_the_tokens() -> None:
 def test_a_text_that_cannot_be_shown_is_refused(text: Any, words: str) -> None:
     with pytest.raises(RequestError, match=words):
         read_tokens(text, byte_pairs())
+
+
+def test_a_tokenizer_without_a_vocabulary_is_not_a_short_text(tmp_path: Path) -> None:
+    build("gpt2").save_pretrained(tmp_path)  # for whose folder transformers makes an empty tokenizer
+    with pytest.raises(RequestError, match="knows no part of the text 'the cat'.*has no vocabulary"):
+        read_tokens("the cat", transformers.AutoTokenizer.from_pretrained(tmp_path))
 
 
 def test_the_tokenizer_of_a_model_is_in_its_folder(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 import attnlab
-from attnlab.errors import InstallError
+from attnlab.errors import AttnlabWarning, InstallError
 from attnlab.install.key_heads import rescale_new_heads
 from attnlab.install.weight_parts import weight_parts
 from attnlab.training.job.start import initialise
@@ -51,6 +51,15 @@ def test_a_new_head_is_the_mean_of_its_group() -> None:
     assert module.k_proj.out_features == WIDTH // 2
     assert module.num_key_value_groups == 2
     assert torch.equal(module.q_proj.weight, original.q_proj.weight)
+
+
+def test_a_pretrained_model_warns_that_its_heads_are_averaged() -> None:
+    model = build("llama")
+    model.name_or_path = model.config.name_or_path = "somewhere/pretrained"
+    with pytest.warns(AttnlabWarning, match="'heads.kv=2.': each head of keys and values is the mean of 2 pretrained"):
+        attnlab.install(model, "dot | softmax | heads(kv=2)")
+    attnlab.uninstall(model)
+    attnlab.install(model, f"dot | softmax | heads(kv={HEADS})")  # as many as it has: nothing is averaged
 
 
 def test_a_fused_projection_is_narrowed_in_its_parts() -> None:

@@ -186,6 +186,8 @@ def print_result(result: "Result", folder: Path) -> None:
     print(f"{folder}: {result.sentence}")
     if rows:
         print_table(("", "step", "figures"), rows)
+    elif result.status == "finished":
+        print("It was not evaluated, because it has no held-out data: start a run in another folder with --dev FILE.")
     for note in dict.fromkeys(entry.note for entry in evaluations.values() if entry is not None and entry.note):
         print(note)
     numbers = ", ".join(f"{name} {number:,}" for name, number in result.parameters.items())

@@ -58,12 +58,12 @@ def read_tokens(text: str, tokenizer: Any) -> TextTokens:
     is_special = encoded.pop("special_tokens_mask")[0].tolist()
     offsets = encoded.pop("offset_mapping")[0].tolist() if is_fast else None
     ids = encoded["input_ids"][0].tolist()
-    if not ids:
+    if not text.strip() and not ids:
         raise RequestError(f"the text {text!r} has no tokens; give a longer one")
     if len(ids) > MAX_TOKENS:
         raise RequestError(f"the text has {len(ids)} tokens, more than a picture can show ({MAX_TOKENS}); shorten it")
     words = {number for number, special in zip(ids, is_special, strict=True) if not special}
-    if words == {getattr(tokenizer, "unk_token_id", None)}:
+    if not ids or words == {getattr(tokenizer, "unk_token_id", None)}:
         # transformers makes an empty tokenizer for a folder that has a config and no vocabulary.
         raise RequestError(
             f"the tokenizer knows no part of the text {text!r}: it is of another model, or its folder has no "

@@ -260,6 +260,13 @@ def _warn_of_dropped_weights(line: Line, body: PreTrainedModel) -> None:
                 "dropped"
             )
             warnings.warn(message, AttnlabWarning, stacklevel=3)
+    groups = {each.stage: each.group for each in vars(body)[RECORD].narrowed if each.group > 1}
+    for stage, group in groups.items() if body.name_or_path else ():
+        message = (
+            f"'{stage}': each head of keys and values is the mean of {group} pretrained ones, which uninstall does not "
+            "bring back; train the model further"
+        )
+        warnings.warn(message, AttnlabWarning, stacklevel=3)
 
 
 def _warn_of_dropped_parts(line: Line, body: PreTrainedModel) -> None:

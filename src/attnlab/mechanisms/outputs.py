@@ -41,7 +41,10 @@ class Output(Stage):
 @stage("gate")
 @dataclass(frozen=True)
 class Gate(Output):
-    """output ⊙ σ(x W), one gate per head or per channel of a head (Qiu et al. 2025); from=q takes the head's query."""
+    """output ⊙ σ(x W), one gate per head or per channel of a head (Qiu et al. 2025); from=q takes the head's query.
+
+    W starts at small random values, so that a gate starts near ½, and halves what a pretrained model computes.
+    """
 
     from_: Literal["x", "q"] = "x"
     per: Literal["head", "channel"] = "head"

@@ -193,6 +193,7 @@ def make_dev(
     if name is None:
         name = run.data.train or getattr(task, "source", "")
         if choose_split(name, "dev") is None:
+            say(f"is not evaluated: it names no held-out data (data.dev), and {name} has no dev split")
             return None
     every = read_examples(task, name, "dev", run.data)
     examples = every[: run.data.num_dev]
