@@ -71,7 +71,7 @@ def test_a_text_that_cannot_be_shown_is_refused(text: Any, words: str) -> None:
 
 def test_a_tokenizer_without_a_vocabulary_is_not_a_short_text(tmp_path: Path) -> None:
     build("gpt2").save_pretrained(tmp_path)  # for whose folder transformers makes an empty tokenizer
-    with pytest.raises(RequestError, match="knows no part of the text 'the cat'.*has no vocabulary"):
+    with pytest.raises(RequestError, match=r"knows no part of the text 'the cat'.*has no vocabulary"):
         read_tokens("the cat", transformers.AutoTokenizer.from_pretrained(tmp_path))
 
 
