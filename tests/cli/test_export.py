@@ -15,10 +15,11 @@ import attnlab
 from attnlab.cli import main
 from attnlab.cli.plugin import load_plugin
 from attnlab.errors import MechanismError
+from attnlab.tasks.language.sentences import encode_prompt
 from attnlab.training import Job, Optimizer, Segment, Tuning
 from attnlab.training.job.restore import restore
 from tests.studies.moments import Moment
-from tests.training.runs import small, trained
+from tests.training.runs import DATA, small, trained
 
 LINE = "cosine(scale=learned) | softmax | bypass(alpha=0.5, schedule=warmup)"
 SHORT = (Segment(steps=2, batch=4),)
@@ -69,9 +70,28 @@ def test_what_is_loaded_is_what_was_trained(line: str, tmp_path: Path, capsys: p
     with torch.no_grad():
         assert torch.equal(model(**ids_of(job)).logits, logits_of(job))
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path / "out")
-    assert tokenizer("Ada")["input_ids"] == job.tokenizer("Ada")["input_ids"]
+    assert tokenizer("Ada")["input_ids"] == encode_prompt(job.tokenizer, "Ada")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "run"]
     assert f"- **Mechanism:** `{attnlab.mechanism_of(model)}`" in card(tmp_path / "out")
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe:300", "word", "char"])
+def test_an_exported_tokenizer_encodes_a_prompt_as_generate_does(kind: str, tmp_path: Path) -> None:
+    data = DATA["clm"].model_copy(update={"tokenizer": kind})
+    job, _ = trained(small(segments=SHORT, data=data), tmp_path / "run")
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    for text in ("Ada wrote", "the first of them"):
+        encoded = tokenizer(text, return_offsets_mapping=True)
+        assert encoded["input_ids"] == encode_prompt(job.tokenizer, text)
+        assert tokenizer.decode(encoded["input_ids"], skip_special_tokens=True) == job.tokenizer.decode(
+            encode_prompt(job.tokenizer, text), skip_special_tokens=True
+        )
+    masked = small("mlm", segments=SHORT)
+    masked_job, _ = trained(masked, tmp_path / "mlm")
+    assert main(["export", str(tmp_path / "mlm"), "--out", str(tmp_path / "mlm-out")]) == 0
+    whole = transformers.AutoTokenizer.from_pretrained(tmp_path / "mlm-out")
+    assert whole("Ada")["input_ids"] == masked_job.tokenizer("Ada")["input_ids"]
 
 
 def test_the_best_checkpoint_is_exported_with_its_own_figures(tmp_path: Path) -> None:

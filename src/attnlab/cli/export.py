@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,12 +43,13 @@ def export(
     load_plugins(plugin)
     place = find_run_folder(folder, **choice.properties)
     restored = restore(place, is_best=choice.is_best, say=partial(print, file=sys.stderr, flush=True))
+    tokenizer = _choose_tokenizer(restored)
     num_merged = _prepare_model(restored, place)
     stage_files = find_stage_files(restored, place, plugin or [])
     with _write_aside(target) as beside:
         save(restored.model, beside)
-        if restored.tokenizer is not None:
-            save_tokenizer(restored.tokenizer, beside)
+        if tokenizer is not None:
+            save_tokenizer(tokenizer, beside)
         card = write_model_card(restored, place, choice.checkpoint, num_merged, stage_files)
         (beside / CARD).write_text(card, encoding="utf-8")
         for file in stage_files:
@@ -72,6 +73,16 @@ def _prepare_target(out: str) -> Path:
     except OSError as error:
         raise RequestError(f"cannot read {out}: {error.strerror}") from error
     return target
+
+
+def _choose_tokenizer(restored: "Restored") -> Any:
+    """Return the run's tokenizer, for a causal language model one that encodes prompts as `attnlab generate` does."""
+    from attnlab.data.tokenizers.prompts import build_prompt_tokenizer
+    from attnlab.tasks import Clm
+
+    if restored.tokenizer is None or not isinstance(restored.task, Clm):
+        return restored.tokenizer
+    return build_prompt_tokenizer(restored.tokenizer, has_start=restored.task.has_start)
 
 
 def _prepare_model(restored: "Restored", folder: Path) -> int:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.data import Sequences, TokenFile, open_source
+from attnlab.data import BatchPlan, Loader, Sequences, TokenFile, open_source
 from attnlab.errors import DataError
 
 
@@ -19,6 +19,14 @@ def test_packed_rows_hold_every_token_once_and_in_order(packed: TokenFile, lengt
     assert (mask[:-1] == 1).all()
     assert ids[:, 1:][mask[:, 1:] == 1].tolist() == packed.tokens.tolist()
     assert (ids[mask == 0] == packed.vocabulary.pad).all()
+
+
+def test_packed_rows_of_a_causal_model_begin_as_its_held_out_lines_do(packed: TokenFile) -> None:
+    rows = Sequences(packed, 20, objective="clm")  # BERT's tokenizer has no start token, and no line begins with [CLS]
+    ids, mask = rows.batch(np.arange(len(rows)))
+    assert packed.vocabulary.start is None
+    assert ids[mask == 1].tolist() == packed.tokens.tolist()
+    assert Loader(packed, BatchPlan(20)).identity != Loader(packed, BatchPlan(20, objective="clm")).identity
 
 
 @given(length=st.integers(3, 60))

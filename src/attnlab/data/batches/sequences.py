@@ -13,6 +13,7 @@ from attnlab.errors import DataError, closest
 
 from ..tokens.tokenfile import TokenFile
 
+Objective = Literal["mlm", "clm"]
 RowLayout = Literal["packed", "crops", "padded"]
 LAYOUTS: tuple[RowLayout, ...] = ("packed", "crops", "padded")
 MULTIPLE = 8
@@ -25,14 +26,16 @@ Rows = NDArray[np.int64]
 class Sequences:
     """Rows of `length` tokens.
 
-    packed: slices of the stream of documents and separators; each row begins with the tokenizer's prefix, if it has
-    one, and only the last row is padded. crops: the same, but a row begins at every token of the stream that has
-    enough tokens after it. padded: one document per row between prefix and separator, truncated to `length`.
+    packed: slices of the stream of documents and separators; each row begins with the tokenizer's prefix (for "clm" its
+    start token), if it has one, and only the last row is padded. crops: the same, but a row begins at every token of
+    the stream that has enough tokens after it. padded: one document per row between prefix and separator, truncated to
+    `length`.
     """
 
     file: TokenFile
     length: int
     layout: RowLayout = "packed"
+    objective: Objective = "mlm"
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
@@ -42,9 +45,15 @@ class Sequences:
             raise DataError(f"rows of {self.length} tokens leave no room for text; use a larger length")
 
     @property
+    def prefix(self) -> int | None:
+        """The first token of each row, if there is one."""
+        vocabulary = self.file.vocabulary
+        return vocabulary.start if self.objective == "clm" else vocabulary.prefix
+
+    @property
     def room(self) -> int:
         """How many tokens of the file a row holds: its length without prefix and separator."""
-        has_prefix = self.file.vocabulary.prefix is not None
+        has_prefix = self.prefix is not None
         return self.length - has_prefix - (self.layout == "padded")
 
     def __len__(self) -> int:
@@ -75,7 +84,7 @@ class Sequences:
         width = self.length if width is None else width
         columns = np.arange(width)
         mask = columns < ends[:, None]
-        has_prefix = vocabulary.prefix is not None
+        has_prefix = self.prefix is not None
         if self.layout == "padded":
             starts, is_text = self.file.spans(chosen)[0], mask & (columns < ends[:, None] - 1)
         else:
@@ -85,8 +94,8 @@ class Sequences:
         ids = np.where(is_text, self.file.tokens[places], vocabulary.fill).astype(np.int64)
         if vocabulary.separator is not None:
             ids[mask & ~is_text] = vocabulary.separator
-        if vocabulary.prefix is not None:
-            ids[:, 0] = vocabulary.prefix
+        if self.prefix is not None:
+            ids[:, 0] = self.prefix
         return ids, mask.astype(np.int64)
 
     def longest(self, numbers: ArrayLike) -> int:
