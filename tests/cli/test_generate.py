@@ -62,6 +62,14 @@ def test_without_json_there_are_the_texts_alone(run: Path, capsys: pytest.Captur
     assert shown.err == ""
 
 
+def test_a_prompt_that_the_model_does_not_continue_is_said(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.tasks.sample", lambda model, tokenizer, text, **settings: f"{text} ")
+    assert main(["generate", str(run), "--prompt", "Ada"]) == 0
+    assert "seed 0: nothing was added to the prompt" in capsys.readouterr().err
+
+
 def test_the_best_checkpoint_is_another_model(run: Path) -> None:
     last, best = restore(run), restore(run, is_best=True)
     assert (last.state.step, best.state.best) == (6, last.state.best)

@@ -73,6 +73,8 @@ def test_the_folder_of_a_run_is_known_by_its_checkpoints(tmp_path: Path) -> None
         (Segment, {"steps": 1, "window": -1}, "window: "),
         (Segment, {"steps": 1, "lr": -1}, "lr: should be greater than or equal to 0"),
         (Segment, {"stps": 1}, "there is no setting 'stps', did you mean 'steps'"),
+        (run, {"length": 64}, "there is no setting 'length'; write segments.0.length or tuning.length. There are"),
+        (run, {"data": {"train": "a", "warmup": 9}}, "there is no setting 'data.warmup'. There are"),
         (
             Optimizer,
             {"name": "adamm"},

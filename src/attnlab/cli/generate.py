@@ -48,6 +48,8 @@ def generate(
         for number in range(seed, seed + samples):
             continuation = sample(model, tokenizer, text, seed=number, **settings)
             records.append({"prompt": text, "seed": number, "text": continuation})
+            if text and continuation.strip() == text.strip():
+                print(f"seed {number}: nothing was added to the prompt: the model ends the text there", file=sys.stderr)
             if not as_json:
                 print(continuation, flush=True)
     if as_json:

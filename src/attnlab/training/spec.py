@@ -72,8 +72,9 @@ def describe_error(error: ValidationError, kind: type) -> str:
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = list_names(kind, first["loc"][:-1])
-        hint = closest(str(first["loc"][-1]), known) or "."
+        *place, name = first["loc"]
+        known, paths = list_names(kind, place), find_paths(kind, place, str(name))
+        hint = f"; write {' or '.join(paths)}." if paths else closest(str(name), known) or "."
         return f"there is no setting '{where}'{hint} There are {', '.join(known)}"
     message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Input ")
     given = f", not {first['input']!r}" if first["type"] not in ("value_error", "missing") else ""
@@ -91,6 +92,12 @@ def list_names(kind: type, place: Sequence[str | int]) -> list[str]:
         else:  # dict[name, section], list[section] or tuple[section, ...]
             section = next((part for part in reversed(get_args(section)) if part is not Ellipsis), None)
     return list(getattr(section, "model_fields", {}))
+
+
+def find_paths(kind: type, place: Sequence[str | int], name: str) -> list[str]:
+    """Find the settings of this name in the sections of a place, such as segments.0.length for length."""
+    sections = [(*place, *below) for field in list_names(kind, place) for below in ((field,), (field, 0))]
+    return [".".join(str(step) for step in (*path, name)) for path in sections if name in list_names(kind, path)]
 
 
 class Segment(Section):
