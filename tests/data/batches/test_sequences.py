@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.data import Sequences, TokenFile, open_source
+from attnlab.data import BatchPlan, Loader, Sequences, TokenFile, open_source
 from attnlab.errors import DataError
 
 
@@ -19,6 +19,15 @@ def test_packed_rows_hold_every_token_once_and_in_order(packed: TokenFile, lengt
     assert (mask[:-1] == 1).all()
     assert ids[:, 1:][mask[:, 1:] == 1].tolist() == packed.tokens.tolist()
     assert (ids[mask == 0] == packed.vocabulary.pad).all()
+
+
+def test_rows_of_a_causal_model_begin_as_its_lines_do(packed: TokenFile) -> None:
+    rows = Sequences(packed, 16, is_causal=True)
+    ids, mask = rows.batch(np.arange(len(rows)))
+    assert rows.prefix is packed.tokenizer.bos_token_id is None  # these word pieces have [CLS], and no start token
+    assert ids[mask == 1].tolist() == packed.tokens.tolist()
+    assert Loader(packed, BatchPlan(16, 4, "clm")).sequences.prefix is None
+    assert Loader(packed, BatchPlan(16, 4, "mlm")).sequences.prefix == packed.tokenizer.cls_token_id
 
 
 @given(length=st.integers(3, 60))

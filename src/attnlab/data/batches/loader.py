@@ -59,11 +59,13 @@ class Loader:
                 "a multiple of the number of ranks"
             )
         self.plan = plan
-        self.sequences = Sequences(tokens, plan.length, plan.layout)
+        self.sequences = Sequences(tokens, plan.length, plan.layout, plan.objective == "clm")
         self.rank, self.num_ranks, self.workers = rank, num_ranks, workers
         self.position = Position()
         settings = asdict(plan)
         settings["last"] = settings.pop("last_batch")  # the name under which stored identities were computed
+        if self.sequences.prefix != tokens.vocabulary.prefix:
+            settings["prefix"] = self.sequences.prefix
         self.identity = hash_of([tokens.hash, settings])
         if len(self.sequences) < plan.batch and plan.last_batch == "drop":
             raise DataError(

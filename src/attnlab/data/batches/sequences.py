@@ -33,6 +33,8 @@ class Sequences:
     file: TokenFile
     length: int
     layout: RowLayout = "packed"
+    is_causal: bool = False
+    """Whether rows are for a causal model, and begin with a start token, but not with an encoder's [CLS]."""
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
@@ -42,9 +44,14 @@ class Sequences:
             raise DataError(f"rows of {self.length} tokens leave no room for text; use a larger length")
 
     @property
+    def prefix(self) -> int | None:
+        """The first token of every row, if there is one."""
+        return self.file.vocabulary.start if self.is_causal else self.file.vocabulary.prefix
+
+    @property
     def room(self) -> int:
         """How many tokens of the file a row holds: its length without prefix and separator."""
-        has_prefix = self.file.vocabulary.prefix is not None
+        has_prefix = self.prefix is not None
         return self.length - has_prefix - (self.layout == "padded")
 
     def __len__(self) -> int:
@@ -75,7 +82,7 @@ class Sequences:
         width = self.length if width is None else width
         columns = np.arange(width)
         mask = columns < ends[:, None]
-        has_prefix = vocabulary.prefix is not None
+        has_prefix = self.prefix is not None
         if self.layout == "padded":
             starts, is_text = self.file.spans(chosen)[0], mask & (columns < ends[:, None] - 1)
         else:
@@ -85,8 +92,8 @@ class Sequences:
         ids = np.where(is_text, self.file.tokens[places], vocabulary.fill).astype(np.int64)
         if vocabulary.separator is not None:
             ids[mask & ~is_text] = vocabulary.separator
-        if vocabulary.prefix is not None:
-            ids[:, 0] = vocabulary.prefix
+        if self.prefix is not None:
+            ids[:, 0] = self.prefix
         return ids, mask.astype(np.int64)
 
     def longest(self, numbers: ArrayLike) -> int:

@@ -27,6 +27,8 @@ class Vocabulary:
     unknown: int | None
     prefix: int | None
     """The first token of a row: [CLS], <s> or START. None if it is the same as the separator, as in GPT-2."""
+    start: int | None
+    """The same without [CLS], which is an encoder's: what a row of a causal model begins with, <s> or START."""
     separator: int | None
     """The token after a document: [SEP], </s>, STOP or <|endoftext|>."""
     special: NDArray[np.bool_]
@@ -49,6 +51,7 @@ class Vocabulary:
             # Bytes are always known, although byte-level tokenizers name an unknown token.
             unknown=None if "ByteLevel" in _list_types(content["pre_tokenizer"]) else tokenizer.unk_token_id,
             prefix=None if prefix == separator else prefix,
+            start=None if tokenizer.bos_token_id == separator else tokenizer.bos_token_id,
             separator=separator,
             special=_flag_ids(size, tokenizer.all_special_ids),
             continues=_find_continuing(content, tokens, size),
