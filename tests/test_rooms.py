@@ -40,6 +40,7 @@ MODULES_MAY_IMPORT: dict[str, set[str]] = {
     "checksums": set(),
     "ownership": set(),
     "hub": set(),
+    "special_tokens": set(),
     "pretrained": set(),
     "notebook": set(),
     "inputs": set(),
@@ -100,7 +101,7 @@ def violations(source: Path) -> list[str]:
         allowed |= PROGRAMS_MAY_IMPORT.get(where.as_posix(), set())
         if owner not in ("errors", "lazy", "checksums"):
             allowed |= {"errors", "machine", "lazy", "notebook", "hub", "pretrained", "inputs", "visible", "console"}
-            allowed |= {"checksums", "ownership", "denormals"}
+            allowed |= {"checksums", "ownership", "denormals", "special_tokens"}
         if owner in MAY_IMPORT_PACKAGE:
             allowed.add(PACKAGE)
         for line, name in imported_names(module, source):

@@ -31,6 +31,10 @@ def test_the_heads_of_a_run_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixt
     record = json.loads(capsys.readouterr().out)
     assert (record["layer"], record["head"]) == (0, 1)
     assert len(record["weights"]) == len(record["queries"])
+    assert (record["queries"][0], record["queries"][-1]) == ("<START>", "<STOP>")  # as the task writes a line
+    assert record["special_tokens"].endswith("as in the lines that its run trained on.")
+    assert main([*arguments, "--no-special-tokens", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] == record["queries"][1:-1]
 
 
 def test_the_heads_of_a_model_are_drawn_with_its_tokenizer(

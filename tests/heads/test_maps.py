@@ -26,14 +26,30 @@ def maps() -> AttentionMaps:
 
 
 def test_the_picture_has_tokens_and_says_where_its_weights_come_from(maps: AttentionMaps) -> None:
-    assert maps.weights.shape == (2, 4, 7, 9)
+    assert maps.weights.shape == (2, 4, 5, 7)
     assert maps.keys == ("(prefix 0)", "(prefix 1)", *maps.tokens)
     picture = maps.picture()
     for text in ("-want", "(prefix 0)", "GPT2Model", f"Layer {maps.layer}, head {maps.head}"):
         assert f">{text}<" in picture
     assert "cosine | relu(divide=n)" in picture
-    assert "2 layers × 4 heads, 7 tokens" in repr(maps)
+    assert "a hyphen, such as -ing, continues the word" in picture
+    assert "2 layers × 4 heads, 5 tokens" in repr(maps)
     assert "<img" in maps._repr_html_()
+
+
+def test_a_causal_model_reads_no_tokens_of_an_encoder() -> None:
+    pieces = word_pieces()
+    causal, encoder = show(build("gpt2"), "the cat", tokenizer=pieces), show(build("bert"), "the cat", tokenizer=pieces)
+    assert causal.tokens == ("the", "cat")
+    assert causal.special_tokens.startswith("Special tokens: none, since [CLS] and [SEP] of the tokenizer are an enc")
+    assert encoder.tokens == ("[CLS]", "the", "cat", "[SEP]")
+    assert encoder.special_tokens == (
+        "Special tokens: [CLS] before and [SEP] after the text, as its tokenizer adds them."
+    )
+    assert "continues the word" not in causal.picture()
+    assert ">Special tokens: none" in causal.picture()
+    asked = {given: show(build("gpt2"), "the cat", tokenizer=pieces, special_tokens=given) for given in (True, False)}
+    assert (asked[True].tokens, asked[False].tokens) == (encoder.tokens, causal.tokens)
 
 
 def test_another_head_is_enlarged(maps: AttentionMaps) -> None:

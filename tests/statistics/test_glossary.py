@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.errors import StatisticsError
 from attnlab.statistics import stability, verdict, verdict_anchor
-from attnlab.statistics.glossary import MEANINGS
+from attnlab.statistics.glossary import MEANINGS, list_meanings
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
@@ -93,6 +93,16 @@ def test_two_sentences_explain_each(heading: str) -> None:
 def test_words_lead_to_their_heading(words: str, anchor: str) -> None:
     assert verdict_anchor(words) == anchor
     assert anchor in {slug(heading) for heading in SECTIONS}
+
+
+def test_only_the_forms_that_occur_are_explained() -> None:
+    plain = list_meanings(["STILL TRAINING, INCONCLUSIVE SO FAR", "NOT COMPARABLE (BETTER is in this reason)"])
+    assert list(plain) == ["NOT COMPARABLE", "STILL TRAINING", "INCONCLUSIVE"]
+    assert plain["INCONCLUSIVE"].endswith("do not answer the question.")
+    assert list_meanings(["INCONCLUSIVE (about 7 more seeds)"]) == {"INCONCLUSIVE": MEANINGS["INCONCLUSIVE"]}
+    note = "to decide what is INCONCLUSIVE (1 of 2 comparisons): 9 seeds per arm"
+    assert "in parentheses" not in list_meanings(["STILL TRAINING, INCONCLUSIVE SO FAR", note])["INCONCLUSIVE"]
+    assert list(list_meanings(["TREND INCONCLUSIVE"])) == ["TREND INCONCLUSIVE"]
 
 
 def test_other_words_are_refused() -> None:

@@ -35,7 +35,7 @@ def test_too_few_seeds_have_a_note() -> None:
 def test_what_has_not_learned_is_said_to_be_training_in_a_note() -> None:
     found = compare(AT_FLOOR, AT_FLOOR[::-1], smallest=0.01, floor=0.5, late_gain=0.1)
     assert found.verdict == "NEITHER LEARNED THE TASK"
-    assert "still training: the last fifth gained 0.1" in found.notes
+    assert "still training: in the last fifth of training an arm gained 0.1" in found.notes
 
 
 def test_exaggeration_is_said_where_power_is_low() -> None:

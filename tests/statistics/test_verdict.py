@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.statistics import Question, compare
+from attnlab.statistics.question import choose_late_gain
 from attnlab.statistics.verdict import Evidence, decide
 
 WORDS = {
@@ -112,6 +113,14 @@ def test_still_training(shift: float, words: str) -> None:
     assert found.decision.outcome == "STILL TRAINING"
     same = compare(LEARNED, LEARNED + shift + noise - noise.mean(), smallest=0.01, late_gain=0.005)
     assert not same.verdict.startswith("STILL TRAINING")
+
+
+def test_it_is_said_which_arm_was_still_training() -> None:
+    gains = {"late_gain": 0.9, "late_gain_of": "slow"}
+    reason = compare(LEARNED, LEARNED + RNG.normal(0, 0.1, 8), smallest=0.01, **gains).decision.reason
+    assert reason.startswith("in the last fifth of training 'slow' gained 0.9, more than half of 0.01; so far, ")
+    assert choose_late_gain({"dot": 0.1, "slow": 0.9, "lost": None}) == (0.9, "slow")
+    assert choose_late_gain({"dot": None}) == (None, "")
 
 
 def test_still_training_and_inconclusive() -> None:

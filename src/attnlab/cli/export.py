@@ -82,7 +82,7 @@ def _choose_tokenizer(restored: "Restored") -> Any:
 
     if restored.tokenizer is None or not isinstance(restored.task, Clm):
         return restored.tokenizer
-    return build_prompt_tokenizer(restored.tokenizer, has_start=restored.task.has_start)
+    return build_prompt_tokenizer(restored.tokenizer, restored.task.find_special_tokens(restored.tokenizer).before)
 
 
 def _prepare_model(restored: "Restored", folder: Path) -> int:

@@ -35,14 +35,15 @@ def generate(
         raise RequestError(f"--temperature must be 0 or more, not {temperature:g}")
     from attnlab.cli.runs import find_run_folder
     from attnlab.tasks import sample
+    from attnlab.tasks.language.sentences import encode_prompt
 
     load_plugins(plugin)
     place = find_run_folder(folder, **choice.properties)
-    model, tokenizer = _load_model(place, choice.is_best)
+    model, tokenizer, task = _load_model(place, choice.is_best)
     prompts = prompt or [""]
     for text in prompts:
-        _check_room(model, tokenizer, text, tokens)
-    settings: dict[str, Any] = {"num_tokens": tokens, "temperature": temperature, "top_k": top_k}
+        _check_room(model, encode_prompt(tokenizer, text, task), tokens)
+    settings: dict[str, Any] = {"num_tokens": tokens, "temperature": temperature, "top_k": top_k, "task": task}
     records = []
     for text in prompts:
         for number in range(seed, seed + samples):
@@ -57,7 +58,8 @@ def generate(
     return 0
 
 
-def _load_model(folder: Path, is_best: bool) -> tuple["PreTrainedModel", Any]:
+def _load_model(folder: Path, is_best: bool) -> tuple["PreTrainedModel", Any, Any]:
+    """Load a model, its tokenizer, and the task of its run; None for a saved model."""
     from attnlab.data import load_tokenizer
     from attnlab.install import load
     from attnlab.training.job.restore import restore
@@ -68,17 +70,17 @@ def _load_model(folder: Path, is_best: bool) -> tuple["PreTrainedModel", Any]:
         if is_best:
             raise RequestError(f"{folder} is a saved model and has no checkpoints; omit --checkpoint")
         with silence_transformers():
-            model, tokenizer = load(folder), load_tokenizer(folder)
+            model, tokenizer, task = load(folder), load_tokenizer(folder), None
     else:
         restored = restore(folder, is_best=is_best, say=partial(print, file=sys.stderr, flush=True))
-        model, tokenizer = restored.model, restored.tokenizer
+        model, tokenizer, task = restored.model, restored.tokenizer, restored.task
         if tokenizer is None:
             raise RequestError(
                 f"the run in {folder} was trained on '{restored.run.task}', whose tokens are not text; give a run of a "
                 "language model"
             )
     _check_is_language_model(model, folder)
-    return model, tokenizer
+    return model, tokenizer, task
 
 
 def _check_is_language_model(model: "PreTrainedModel", folder: Path) -> None:
@@ -94,15 +96,13 @@ def _check_is_language_model(model: "PreTrainedModel", folder: Path) -> None:
         )
 
 
-def _check_room(model: "PreTrainedModel", tokenizer: Any, prompt: str, num_tokens: int) -> None:
+def _check_room(model: "PreTrainedModel", ids: list[int], num_tokens: int) -> None:
     # The prompt and the new tokens need a position each, except the last one.
     from attnlab.training.tuning.parts import PROMPT
     from attnlab.training.tuning.positions import count_positions
 
     limit = count_positions(model)
     learned = getattr(model, PROMPT, None)
-    ids = [*tokenizer(prompt, add_special_tokens=False)["input_ids"]]
-    ids += [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
     num_known = model.get_input_embeddings().num_embeddings
     if ids and max(ids) >= num_known:
         raise RequestError(

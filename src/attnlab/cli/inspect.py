@@ -2,7 +2,7 @@
 
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from attnlab.cli.tables import print_json
 from attnlab.errors import RequestError
 from attnlab.hub import check_available
 from attnlab.inputs import expand_path
+
+if TYPE_CHECKING:
+    from attnlab.special_tokens import SpecialTokens
 
 DIGITS = 4
 
@@ -25,6 +28,10 @@ def inspect(
     layer: Annotated[int | None, typer.Option(min=0, help="The layer of the head that is shown large.")] = None,
     head: Annotated[int | None, typer.Option(min=0, help="The head that is shown large.")] = None,
     tokenizer: Annotated[str | None, typer.Option(metavar="DIR_OR_NAME", help="Default: the model's own.")] = None,
+    special_tokens: Annotated[
+        bool | None,
+        typer.Option(help="Around the text: all that the tokenizer adds, or none; default: as in training."),
+    ] = None,
     choice: RunChoice,
     plugin: Plugins = None,
     as_json: AsJson = False,
@@ -37,8 +44,9 @@ def inspect(
 
     charts.check(figure)
     load_plugins(plugin)
-    trained, own = _load(model, tokenizer, choice)
-    maps = heads.show(trained, text, tokenizer=own, layer=layer, head=head)
+    trained, own, of_run = _load(model, tokenizer, choice)
+    added = of_run if special_tokens is None else special_tokens
+    maps = heads.show(trained, text, tokenizer=own, layer=layer, head=head, special_tokens=added)
     maps.save(figure)
     facts = maps.facts()
     if as_json:
@@ -46,19 +54,20 @@ def inspect(
         rows = [[round(weight, DIGITS) for weight in row] for row in maps.shown.tolist()]
         print_json({
             "model": maps.name, "source": maps.source, "num_layers": num_layers, "num_heads": num_heads,
-            "layers": maps.layers,
+            "special_tokens": maps.special_tokens, "layers": maps.layers,
             "queries": maps.tokens, "keys": maps.keys, "layer": maps.layer, "head": maps.head, "weights": rows,
             "figure": figure,
         })  # fmt: skip
     else:
         print(f"{facts.title}; shown large: layer {maps.layer}, head {maps.head}")
         print(maps.source)
+        print(maps.special_tokens)
     print(f"drawn in {figure}", file=sys.stderr)
     return 0
 
 
-def _load(name: str, tokenizer: str | None, choice: RunChoice) -> tuple[Any, Any]:
-    """Load a model and a tokenizer: the one given, or the model's own."""
+def _load(name: str, tokenizer: str | None, choice: RunChoice) -> tuple[Any, Any, "SpecialTokens | None"]:
+    """Load a model and a tokenizer: the one given, or the model's own; and what a run reads around a text."""
     from attnlab.audits.in_model.loading import load
     from attnlab.cli.runs import find_run_folder
     from attnlab.data import load_tokenizer
@@ -74,12 +83,14 @@ def _load(name: str, tokenizer: str | None, choice: RunChoice) -> tuple[Any, Any
         restored = restore(folder, is_best=choice.is_best, say=partial(print, file=sys.stderr, flush=True))
         if restored.tokenizer is None and tokenizer is None:
             raise RequestError(f"the run in {folder} was trained on '{restored.run.task}', whose tokens are not text")
-        return restored.model, restored.tokenizer if tokenizer is None else load_tokenizer(tokenizer)
+        own = restored.tokenizer if tokenizer is None else load_tokenizer(tokenizer)
+        special_tokens = None if restored.tokenizer is None else restored.task.find_special_tokens(own)
+        return restored.model, own, special_tokens
     if choice != RunChoice():
         raise RequestError(f"--checkpoint, --arm, --run-seed, --phase and --size choose a run; {name} is a model")
     with silence_transformers():
         model = load(name)
         try:
-            return model, load_tokenizer(tokenizer or name)
+            return model, load_tokenizer(tokenizer or name), None
         except DataError as error:
             raise RequestError(f"{error}; --tokenizer DIR_OR_NAME gives another one") from error

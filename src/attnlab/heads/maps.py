@@ -12,9 +12,10 @@ from attnlab.charts import Chart, head_grid, save, svg
 from attnlab.charts.head_grid import HeadGrid
 from attnlab.errors import RequestError
 from attnlab.notebook import Facts, Showable
+from attnlab.special_tokens import SpecialTokens
 
-from .recording import find_model, record_weights
-from .tokens import find_tokenizer, read_tokens
+from .recording import find_model, is_causal, record_weights
+from .tokens import CONTINUING, find_tokenizer, is_continuing, read_tokens
 
 CHARACTERS = 90
 
@@ -38,6 +39,8 @@ class AttentionMaps(Showable):
     """The numbers of the layers."""
     reason: str = ""
     """Why this head, if it was chosen automatically."""
+    special_tokens: str = ""
+    """Which special tokens stand around the text, and why."""
 
     @property
     def shown(self) -> Tensor:
@@ -63,7 +66,9 @@ class AttentionMaps(Showable):
     def figure(self) -> Chart:
         """Draw one head large and all heads small."""
         grid = HeadGrid(self.weights.numpy(), self.tokens, self.keys, self.layer, self.head, self.layers)
-        sentences = [self.source, *([self.reason] if self.reason else [])]
+        sentences = [one for one in (self.source, self.special_tokens, self.reason) if one]
+        if any(is_continuing(token) for token in self.tokens):
+            sentences.append(CONTINUING)
         lines = [line for sentence in sentences for line in textwrap.wrap(sentence, CHARACTERS)]
         return head_grid.draw(grid, self.name, lines)
 
@@ -82,27 +87,41 @@ class AttentionMaps(Showable):
 
 
 def show(
-    model: nn.Module, text: str, *, tokenizer: Any = None, layer: int | None = None, head: int | None = None
-) -> AttentionMaps:
+    model: nn.Module, text: str, *, tokenizer: Any = None, layer: int | None = None, head: int | None = None,
+    special_tokens: SpecialTokens | bool | None = None,
+) -> AttentionMaps:  # fmt: skip
     """Show what each head of a trained model attends to in a text.
 
     model: a Hugging Face model, with a mechanism installed or not; nothing is changed in it.
     tokenizer: a tokenizer of transformers or the folder of one; by default that of the model's folder or name.
     layer, head: the head that is shown large; by default the one that is most intent on single other tokens.
+    special_tokens: those around the text. By default an encoder reads what its tokenizer adds, and a causal model only
+    the start and end tokens among them, not [CLS] and [SEP]. True: what the tokenizer adds; False: none.
     """
     if (layer is None) != (head is None):
         raise RequestError("layer and head choose one head together; give both or neither")
     body = find_model(model)
-    tokens = read_tokens(text, find_tokenizer(body, tokenizer))
+    found = find_tokenizer(body, tokenizer)
+    added = _choose_special_tokens(special_tokens, found, body)
+    tokens = read_tokens(text, found, added)
     weights, source, layers = record_weights(model, tokens.inputs)
     # Learned tokens before the text (prompt tuning) are queries too.
     num_learned = weights.shape[2] - len(tokens.names)
     names = (*(f"(prompt {number})" for number in range(num_learned)), *tokens.names)
-    maps = AttentionMaps(type(body).__name__, weights, names, source, layers[0], 0, layers)
+    described = added.describe(found)
+    maps = AttentionMaps(type(body).__name__, weights, names, source, layers[0], 0, layers, "", described)
     if layer is not None and head is not None:
         return maps.enlarge(layer, head)
     chosen = choose_head(weights)
     return replace(maps, layer=layers[chosen[0]], head=chosen[1], reason=REASON)
+
+
+def _choose_special_tokens(given: SpecialTokens | bool | None, tokenizer: Any, body: nn.Module) -> SpecialTokens:
+    if isinstance(given, SpecialTokens):
+        return given
+    if given is None:
+        return SpecialTokens.of_model(tokenizer, is_causal(body))
+    return SpecialTokens.of_tokenizer(tokenizer, "as asked for") if given else SpecialTokens()
 
 
 REASON = "Shown large: the head with the highest mean weight on one token other than the first and itself."

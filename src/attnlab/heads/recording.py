@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 from attnlab.errors import InstallError, RequestError
 from attnlab.install import attention_layers, mechanism_of
 from attnlab.install.body import find_body, has_cross_attention
+from attnlab.install.bridges import find_bridge
 from attnlab.install.compat import get_attention_name, original_module
 from attnlab.install.inspection import omit_missing_attentions
 
@@ -40,6 +41,14 @@ def find_model(model: object) -> PreTrainedModel:
             "model.get_encoder()"
         )
     return body
+
+
+def is_causal(body: PreTrainedModel) -> bool | None:
+    """Tell whether a model reads from left to right, as its attention modules say; None if they do not."""
+    flags = {module.is_causal for module in body.modules() if isinstance(getattr(module, "is_causal", None), bool)}
+    if flags:
+        return any(flags)
+    return True if any(find_bridge(module) is not None for module in body.modules()) else None
 
 
 def record_weights(model: nn.Module, inputs: Mapping[str, Tensor]) -> RecordedWeights:

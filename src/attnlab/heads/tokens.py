@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedModel
 
 from attnlab.errors import PretrainedError, RequestError
 from attnlab.pretrained import load_pretrained
+from attnlab.special_tokens import SpecialTokens
 
 MAX_TOKENS = 256
 """More cannot be told apart in a picture."""
 WORD_STARTS, CONTINUES = ("Ġ", "▁"), "##"
 """How vocabularies mark a piece that begins a word, and one that continues it."""
 BLANKS = {"\n": "⏎", "\t": "⇥", " ": "␣"}
+
+CONTINUING = "A token that begins with a hyphen, such as -ing, continues the word before it."
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,11 @@ def find_tokenizer(model: PreTrainedModel, given: Any) -> Any:
         raise RequestError(f"'{name}' has no tokenizer ({error}); give tokenizer=") from error
 
 
-def read_tokens(text: str, tokenizer: Any) -> TextTokens:
-    """Encode one text without padding or truncation, and name its tokens."""
+def read_tokens(text: str, tokenizer: Any, special_tokens: SpecialTokens | None = None) -> TextTokens:
+    """Encode one text without padding or truncation, and name its tokens.
+
+    special_tokens: those around the text; by default what the tokenizer adds.
+    """
     if not isinstance(text, str):
         raise RequestError(
             f"heads.show takes one text, not {type(text).__name__}; call it once for each text of a batch, which also "
@@ -55,6 +62,8 @@ def read_tokens(text: str, tokenizer: Any) -> TextTokens:
         text, return_tensors="pt", padding=False, truncation=False, return_special_tokens_mask=True,
         return_offsets_mapping=is_fast,
     )  # fmt: skip
+    if special_tokens is not None:
+        encoded = _replace_special_tokens(encoded, special_tokens)
     is_special = encoded.pop("special_tokens_mask")[0].tolist()
     offsets = encoded.pop("offset_mapping")[0].tolist() if is_fast else None
     ids = encoded["input_ids"][0].tolist()
@@ -72,6 +81,28 @@ def read_tokens(text: str, tokenizer: Any) -> TextTokens:
     pieces = tokenizer.convert_ids_to_tokens(ids)
     names = pieces if offsets is None else name_pieces(text, pieces, offsets, is_special)
     return TextTokens(dict(encoded), tuple(names))
+
+
+def _replace_special_tokens(encoded: Mapping[str, Tensor], special_tokens: SpecialTokens) -> dict[str, Tensor]:
+    """Remove what a tokenizer added before and after a text, and put other tokens there."""
+    text = (encoded["special_tokens_mask"][0] == 0).nonzero().flatten().tolist()
+    start, stop = (text[0], text[-1] + 1) if text else (0, 0)
+    replaced = {}
+    for name, values in encoded.items():
+        value = int(name in ("attention_mask", "special_tokens_mask"))
+        before, after = (
+            values.new_tensor([ids])
+            if name == "input_ids"
+            else values.new_full((1, len(ids), *values.shape[2:]), value)
+            for ids in (special_tokens.before, special_tokens.after)
+        )
+        replaced[name] = torch.cat([before, values[:, start:stop], after], 1)
+    return replaced
+
+
+def is_continuing(name: str) -> bool:
+    """Tell whether the name of a token marks it as a piece that continues a word."""
+    return len(name) > 1 and name.startswith("-")
 
 
 def name_ids(ids: Sequence[int], tokenizer: Any) -> list[str]:

@@ -39,6 +39,7 @@ def compare(
     late_gain: float | None = None,
     condition: str = "",
     limits: tuple[float, float] | None = None,
+    late_gain_of: str = "",
 ) -> Comparison:
     """Compare two arms over seeds.
 
@@ -48,12 +49,24 @@ def compare(
     look after every seed. obstacle: why the arms cannot be compared, such as a leak. clusters: a name per example;
     examples with the same name are not independent. scale: "log" if scores are natural logs, such as log perplexity;
     `smallest` and all differences are then in percent. floor, ceiling: the scores of a trivial strategy and of a
-    perfect model. late_gain: how much the arms improved in the last fifth of training, in units of `smallest`.
+    perfect model. late_gain: the larger improvement of the two arms in the last fifth of training, in units of
+    `smallest`; late_gain_of: which arm's it is.
     condition: how the arms were made comparable, said with BETTER and WORSE, such as AS TUNED (3 trials).
     limits: the lowest and the highest possible score, such as (0, 100); intervals are shown within their difference.
     """
     question = Question(
-        smallest, higher_is_better, alpha, looks, obstacle, scale, floor, ceiling, late_gain, condition, limits
+        smallest,
+        higher_is_better,
+        alpha,
+        looks,
+        obstacle,
+        scale,
+        floor,
+        ceiling,
+        late_gain,
+        condition,
+        limits,
+        late_gain_of,
     )
     arms = read_arms(baseline_scores, variant_scores, paired)
     if clusters is not None:

@@ -1,7 +1,7 @@
 """The meaning of each word of a verdict or finding, in two sentences each; docs/statistics.md and reports use these."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from attnlab.errors import StatisticsError
 
@@ -105,14 +105,37 @@ MEANINGS: Mapping[str, str] = dict(
 """Every word. Of several in one verdict, the first in this order is the one that is explained."""
 
 
+_FORMS = {"INCONCLUSIVE": ("The number in parentheses ", r"(?<!TREND )(?<!TARGET )INCONCLUSIVE \((about|∞)")}
+"""Sentences of a meaning that hold for one form of its word only: how they begin, and the form."""
+_LONGEST_FIRST = re.compile("|".join(rf"\b{word}\b" for word in sorted(MEANINGS, key=len, reverse=True)))
+
+
+def list_meanings(phrases: Iterable[str]) -> dict[str, str]:
+    """Return the words that occur in phrases, each with its meaning in the forms that occur."""
+    given = list(phrases)
+    words = {word for phrase in given for word in _LONGEST_FIRST.findall(_cut_reason(phrase))}
+    return {word: _explain(word, given) for word in MEANINGS if word in words}
+
+
+def _explain(word: str, phrases: Iterable[str]) -> str:
+    start, form = _FORMS.get(word, ("", ""))
+    if not start or any(re.search(form, phrase) for phrase in phrases):
+        return MEANINGS[word]
+    return " ".join(part for part in re.split(r"(?<=\.) (?=[A-Z])", MEANINGS[word]) if not part.startswith(start))
+
+
 def find_word(words: str) -> str:
     """Return the word of a verdict that most needs an explanation, a key of MEANINGS."""
-    # Parentheses contain a number or a reason, which may be any text.
-    phrase = re.sub(r" \(\d+ trials\)", "", words).partition("(")[0]
+    phrase = _cut_reason(words)
     for word in MEANINGS:
         if word in phrase:
             return word
     raise StatisticsError(f"'{words}' is not a verdict; docs/statistics.md lists the words of every verdict")
+
+
+def _cut_reason(phrase: str) -> str:
+    """Remove what stands in parentheses: a number or a reason, which may be any text."""
+    return re.sub(r" \(\d+ trials\)", "", phrase).partition("(")[0]
 
 
 def verdict_anchor(words: str) -> str:

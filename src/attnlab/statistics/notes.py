@@ -88,7 +88,7 @@ def _note_learning(comparison: Comparison) -> Iterator[str]:
         subject = who.get((has_learned_by_arm[0], has_learned_by_arm[1]), "neither arm is")
         yield f"{subject} beyond the floor, {show_value(question.floor or 0.0)}, which a trivial strategy scores"
     if question.is_still_training and not words.startswith(STILL_TRAINING):
-        yield f"still training: the last fifth gained {question.late_gain:.3g}{question.unit}"
+        yield f"still training: {question.late_gain_sentence}"
 
 
 def _note_examples(comparison: Comparison) -> Iterator[str]:

@@ -5,7 +5,7 @@ threshold is symmetric in logs: a fall from 1.01 to 1 counts as much as a rise f
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +42,8 @@ class Question:
     late_gain: float | None = None
     condition: str = ""
     limits: tuple[float, float] | None = None
+    late_gain_of: str = ""
+    """The arm of `late_gain`, by its name; empty if it is not named."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.smallest, int | float) and 0 < self.smallest < math.inf):
@@ -81,6 +83,12 @@ class Question:
     def is_still_training(self) -> bool:
         """Whether the last fifth of training gained more than half of the smallest difference worth having."""
         return self.late_gain is not None and self.late_gain > self.smallest / 2
+
+    @property
+    def late_gain_sentence(self) -> str:
+        """How much was gained in the last fifth of training, and by which arm."""
+        arm = f"'{self.late_gain_of}'" if self.late_gain_of else "an arm"
+        return f"in the last fifth of training {arm} gained {self.late_gain or 0.0:.3g}{self.unit}"
 
     def to_difference(self, value: float) -> float:
         """Convert a difference on the analysis scale to the one that is shown: itself, or a percent change."""
@@ -127,6 +135,13 @@ class Question:
         if self.looks is None or isinstance(self.looks, str):
             return p
         return sequential_p(p, _find_look(self.looks, num_seeds, num_runs), self.looks)
+
+
+def choose_late_gain(gains: Mapping[str, float | None]) -> tuple[float | None, str]:
+    """Return the largest of the gains that are known, and the name of its arm; None and no name without any."""
+    known = {arm: gain for arm, gain in gains.items() if gain is not None}
+    arm = max(known, key=lambda name: known[name], default="")
+    return known.get(arm), arm
 
 
 def _find_look(looks: Sequence[int], num_seeds: int, num_runs: int | None) -> int:

@@ -170,6 +170,5 @@ def _decide_inconclusive(evidence: Evidence, question: Question) -> Verdict:
 def _qualify_as_still_training(verdict: Verdict, question: Question) -> Verdict:
     words = INCONCLUSIVE.partition(" (")[0] if verdict.outcome == INCONCLUSIVE else verdict.words.removesuffix(BELOW)
     below = BELOW if verdict.words.endswith(BELOW) else ""
-    gain = f"the last fifth of training gained {question.late_gain:.3g}{question.unit}"
-    reason = f"{gain}, more than half of {question.shown_smallest}; so far, {verdict.reason}"
+    reason = f"{question.late_gain_sentence}, more than half of {question.shown_smallest}; so far, {verdict.reason}"
     return Verdict(f"{STILL_TRAINING}, {words}{SO_FAR}{below}", reason, STILL_TRAINING)

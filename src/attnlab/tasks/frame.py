@@ -5,10 +5,11 @@ where a causal model has seen everything.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from attnlab.errors import TaskError
+from attnlab.special_tokens import SpecialTokens
 
 from .batch import BatchPadding, Tokens, as_tokens
 
@@ -50,6 +51,11 @@ class Frame:
     def num_added(self, is_pair: bool) -> int:
         """Return how many tokens are added to those of the tokenizer."""
         return 0 if self.is_own else 1 + (self.is_between and is_pair)
+
+    def find_special_tokens(self, tokenizer: Any) -> SpecialTokens:
+        """Return the special tokens of a single text."""
+        added = SpecialTokens.of_tokenizer(tokenizer, "as in the texts that its run trained on")
+        return added if self.is_own else replace(added, after=(*added.after, self.token))
 
     def complete(self, encoding: Any) -> Encoded:
         """Return a tokenizer's encoding with the special tokens it lacks."""

@@ -21,12 +21,13 @@ def test_packed_rows_hold_every_token_once_and_in_order(packed: TokenFile, lengt
     assert (ids[mask == 0] == packed.vocabulary.pad).all()
 
 
-def test_packed_rows_of_a_causal_model_begin_as_its_held_out_lines_do(packed: TokenFile) -> None:
-    rows = Sequences(packed, 20, objective="clm")  # BERT's tokenizer has no start token, and no line begins with [CLS]
+def test_rows_of_a_causal_model_begin_as_its_lines_do(packed: TokenFile) -> None:
+    rows = Sequences(packed, 16, is_causal=True)
     ids, mask = rows.batch(np.arange(len(rows)))
-    assert packed.vocabulary.start is None
+    assert rows.prefix is packed.tokenizer.bos_token_id is None  # these word pieces have [CLS], and no start token
     assert ids[mask == 1].tolist() == packed.tokens.tolist()
-    assert Loader(packed, BatchPlan(20)).identity != Loader(packed, BatchPlan(20, objective="clm")).identity
+    assert Loader(packed, BatchPlan(16, 4, "clm")).sequences.prefix is None
+    assert Loader(packed, BatchPlan(16, 4, "mlm")).sequences.prefix == packed.tokenizer.cls_token_id
 
 
 @given(length=st.integers(3, 60))

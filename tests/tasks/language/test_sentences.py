@@ -5,6 +5,7 @@ import pytest
 from attnlab.errors import TaskError
 from attnlab.tasks import load, sample, sentence_losses
 from attnlab.tasks.language.line import make_lines
+from attnlab.tasks.language.sentences import encode_prompt
 
 from ..models import batches, build
 from ..tokenizers import SENTENCES, byte_level, wordpiece
@@ -37,3 +38,11 @@ def test_samples_are_seeded_and_follow_temperature_and_top_k() -> None:
         sample(model, tokenizer, top_k=0)
     with pytest.raises(TaskError, match="give a prompt"):
         sample(model, wordpiece())
+
+
+def test_a_sample_begins_as_the_lines_of_its_task() -> None:
+    assert encode_prompt(byte_level(), "The")[0] == byte_level().bos_token_id
+    without = load("clm", has_start=False)
+    assert encode_prompt(byte_level(), "The", without) == byte_level()("The")["input_ids"]
+    with pytest.raises(TaskError, match="this model reads no start token to begin with; give a prompt"):
+        encode_prompt(byte_level(), "", without)

@@ -20,7 +20,7 @@ from ..cache import hash_of
 from ..tokens.tokenfile import TokenFile
 from .arrangement import Arrangement, Position, Rows, check_batch_settings
 from .masking import DEFAULT, IGNORED, Masking, example_keys, mask_tokens
-from .sequences import Objective, RowLayout, Sequences
+from .sequences import RowLayout, Sequences
 
 Batch = dict[str, Tensor]
 
@@ -32,7 +32,7 @@ class BatchPlan:
     length: int = 128
     batch: int = 32
     """Rows of a batch, summed over all ranks."""
-    objective: Objective = "mlm"
+    objective: Literal["mlm", "clm"] = "mlm"
     layout: RowLayout = "packed"
     seed: int = 0
     last_batch: Literal["drop", "short"] = "drop"
@@ -59,13 +59,13 @@ class Loader:
                 "a multiple of the number of ranks"
             )
         self.plan = plan
-        self.sequences = Sequences(tokens, plan.length, plan.layout, plan.objective)
+        self.sequences = Sequences(tokens, plan.length, plan.layout, plan.objective == "clm")
         self.rank, self.num_ranks, self.workers = rank, num_ranks, workers
         self.position = Position()
         settings = asdict(plan)
         settings["last"] = settings.pop("last_batch")  # the name under which stored identities were computed
         if self.sequences.prefix != tokens.vocabulary.prefix:
-            settings["prefix"] = self.sequences.prefix  # earlier rows of causal models began with BERT's [CLS]
+            settings["prefix"] = self.sequences.prefix
         self.identity = hash_of([tokens.hash, settings])
         if len(self.sequences) < plan.batch and plan.last_batch == "drop":
             raise DataError(

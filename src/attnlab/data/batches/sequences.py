@@ -13,7 +13,6 @@ from attnlab.errors import DataError, closest
 
 from ..tokens.tokenfile import TokenFile
 
-Objective = Literal["mlm", "clm"]
 RowLayout = Literal["packed", "crops", "padded"]
 LAYOUTS: tuple[RowLayout, ...] = ("packed", "crops", "padded")
 MULTIPLE = 8
@@ -26,16 +25,16 @@ Rows = NDArray[np.int64]
 class Sequences:
     """Rows of `length` tokens.
 
-    packed: slices of the stream of documents and separators; each row begins with the tokenizer's prefix (for "clm" its
-    start token), if it has one, and only the last row is padded. crops: the same, but a row begins at every token of
-    the stream that has enough tokens after it. padded: one document per row between prefix and separator, truncated to
-    `length`.
+    packed: slices of the stream of documents and separators; each row begins with the tokenizer's prefix, if it has
+    one, and only the last row is padded. crops: the same, but a row begins at every token of the stream that has
+    enough tokens after it. padded: one document per row between prefix and separator, truncated to `length`.
     """
 
     file: TokenFile
     length: int
     layout: RowLayout = "packed"
-    objective: Objective = "mlm"
+    is_causal: bool = False
+    """Whether rows are for a causal model, and begin with a start token, but not with an encoder's [CLS]."""
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
@@ -46,9 +45,8 @@ class Sequences:
 
     @property
     def prefix(self) -> int | None:
-        """The first token of each row, if there is one."""
-        vocabulary = self.file.vocabulary
-        return vocabulary.start if self.objective == "clm" else vocabulary.prefix
+        """The first token of every row, if there is one."""
+        return self.file.vocabulary.start if self.is_causal else self.file.vocabulary.prefix
 
     @property
     def room(self) -> int:

@@ -28,7 +28,7 @@ class Vocabulary:
     prefix: int | None
     """The first token of a row: [CLS], <s> or START. None if it is the same as the separator, as in GPT-2."""
     start: int | None
-    """The first token of a causal model's row, as of its held-out lines and prompts: <s> or START."""
+    """The same without [CLS], which is an encoder's: what a row of a causal model begins with, <s> or START."""
     separator: int | None
     """The token after a document: [SEP], </s>, STOP or <|endoftext|>."""
     special: NDArray[np.bool_]

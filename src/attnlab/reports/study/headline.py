@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.statistics import MEANINGS, verdict_anchor
+from attnlab.statistics import verdict_anchor
+from attnlab.statistics.glossary import list_meanings
 from attnlab.statistics.verdict import BETTER, WORSE
 from attnlab.studies.answers.analysis import Answer, common_notes, explain_inconclusive, explain_unknown_stability
 from attnlab.studies.answers.joint_answer import JointAnswer
@@ -64,8 +65,8 @@ class Headline:
         """The words on the page, each once: anchor, word and meaning."""
         phrases = [sentence.verdict for sentence in (*self.joint, *self.verdicts, *self.apart)] + list(self.targets)
         phrases += [part for part in self.registration.split("), ") if part] + list(self.notes)
-        words = dict.fromkeys(word for phrase in phrases for word in MEANINGS if word in phrase.partition("(")[0])
-        return [(verdict_anchor(word), word, MEANINGS[word].replace("`", "")) for word in words]
+        meanings = list_meanings(phrases).items()
+        return [(verdict_anchor(word), word, meaning.replace("`", "")) for word, meaning in meanings]
 
 
 def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:

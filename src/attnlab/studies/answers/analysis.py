@@ -19,6 +19,7 @@ from attnlab.errors import AttnlabWarning, StatisticsError
 from attnlab.notebook import Facts, Showable
 from attnlab.statistics import Comparison, compare
 from attnlab.statistics.next_step import explain_next_step
+from attnlab.statistics.question import choose_late_gain
 from attnlab.statistics.stability import UNKNOWN
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
 from attnlab.tasks.scores import LOWER_IS_BETTER
@@ -179,13 +180,14 @@ class _Cell:
 
     def compare(self, arm: str, obstacle: str) -> Comparison:
         measured = self.table.measure((self.study.baseline, arm), self.metric)
-        gains = [self.table.late_gain(name, self.metric) for name in (self.study.baseline, arm)]
+        gains = {name: self.table.late_gain(name, self.metric) for name in (self.study.baseline, arm)}
+        late_gain, late_gain_of = choose_late_gain(gains)
         return compare(
             measured.tables[self.study.baseline], measured.tables[arm], not self.study.is_aa(arm),
             float(self.phase.smallest or 1.0),
             higher_is_better=self.metric not in LOWER_IS_BETTER, obstacle=obstacle, clusters=measured.clusters,
             scale=measured.scale, floor=None if self.table.floor is None else self.table.floor[0],
-            ceiling=self.table.ceiling, late_gain=max((gain for gain in gains if gain is not None), default=None),
+            ceiling=self.table.ceiling, late_gain=late_gain, late_gain_of=late_gain_of,
             condition=self.fairness.describe(arm), limits=find_limits(self.metric, self.table.ceiling),
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from attnlab.errors import RequestError
 from attnlab.statistics import Comparison, Question, compare, conclude_family
 from attnlab.statistics.families import Role
 from attnlab.statistics.formatting import percent, plain
+from attnlab.statistics.question import choose_late_gain
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE, TOO_FEW
 
 from .checks.means import compare_means, find_missing_spread
@@ -167,10 +168,11 @@ def _compare(pair: ArmPair, terms: AnalysisTerms, pairs: Sequence[ArmPair]) -> C
     # Fractions among percentages, which are not converted, would lower the mean that the default is taken from.
     is_fraction = any(cell in terms.units.fractions for cell in pair.cells)
     values = [cell.number for cell in compared if cell.value and (cell in terms.units.fractions) == is_fraction]
+    late_gain, late_gain_of = _measure_late_gain(pair, terms, is_log)
     question = Question(
         terms.smallest.get(pair.metric) or choose_smallest(pair.metric, scale, values), higher_is_better(pair.metric),
         scale="log" if is_log else "linear", floor=terms.floors.get(pair.metric),
-        ceiling=scale if name in BOUNDED | SIGNED else None, late_gain=_measure_late_gain(pair, terms, is_log),
+        ceiling=scale if name in BOUNDED | SIGNED else None, late_gain=late_gain, late_gain_of=late_gain_of,
         limits=find_limits(pair.metric, scale),
     )  # fmt: skip
     if any(cell.is_mean for cell in pair.cells):
@@ -190,18 +192,19 @@ def _list_pairs(pair: ArmPair) -> dict[str, tuple[float | None, float | None]]:
     return {seed: (score, pair.variant[seed]) for seed, score in pair.baseline.items() if seed in pair.variant}
 
 
-def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> float | None:
-    """Return the larger gain of the two arms in the last fifth of training, in units of the smallest difference."""
+def _measure_late_gain(pair: ArmPair, terms: AnalysisTerms, is_log: bool) -> tuple[float | None, str]:
+    """Return the larger gain of the two arms in the last fifth of training, in units of the smallest difference, and
+    the arm that has it."""
     if pair.step is None:
-        return None
-    gains = []
+        return None, ""
+    gains: dict[str, float | None] = {}
     for curve in pair.curves:
         cells = [cell for cell in curve if cell not in terms.left_out]
         gain = None if terms.units.are_mixed(cells) else measure_late_gain(cells, pair.step, is_log)
         if gain is not None:
-            gains.append(gain if higher_is_better(pair.metric) else -gain)
-    largest = max(gains, default=None)
-    return 100 * math.expm1(largest) if is_log and largest is not None else largest
+            gains[curve[0].arm] = gain if higher_is_better(pair.metric) else -gain
+    largest, arm = choose_late_gain(gains)
+    return 100 * math.expm1(largest) if is_log and largest is not None else largest, arm
 
 
 def check_pairs(table: ResultTable) -> None:

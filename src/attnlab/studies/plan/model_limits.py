@@ -67,7 +67,7 @@ def _check_run(run: RunSpec, origin: RunSpec) -> None:
             "sample_every out"
         )
     source = open_data(origin.data.train, "train", origin.data)
-    check_samples(run, find_tokenizer(origin, source), num_positions)
+    check_samples(run, find_tokenizer(origin, source), num_positions, task)
 
 
 def count_stated_positions(start: Start, task: Any) -> int | None:

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from attnlab.data import Source
 from attnlab.errors import TaskError
+from attnlab.special_tokens import SpecialTokens
 
 from ..batch import Batch, Feature, PaddedTask
 from ..floors import choose_best
@@ -98,6 +99,10 @@ class Classification(PaddedTask):
             return source, split_name.replace("dev", "validation")
         files = sorted(Path(source).glob(f"{split_name}.*"))
         return (files[0], None) if files else (source, split)
+
+    def find_special_tokens(self, tokenizer: Any) -> SpecialTokens:
+        """Return the special tokens of a single text."""
+        return Frame.of(tokenizer).find_special_tokens(tokenizer)
 
     def features(self, examples: Sequence[LabelledText], tokenizer: Any) -> list[Feature]:
         """Encode each text, or pair, cut to `max_len` tokens, the longer of a pair first."""

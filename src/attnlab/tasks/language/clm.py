@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import TaskError
+from attnlab.special_tokens import SpecialTokens
 
 from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens
 from ..floors import count_tokens
@@ -57,6 +58,13 @@ class Clm(LanguageTask):
         counts = count_tokens(train_features, 1 + max(int(ids.max()) for ids in blocks))
         return score_ngrams(self, dev, counts, [(ids[:-1], ids[1:]) for ids in blocks])
 
+    def find_special_tokens(self, tokenizer: Any) -> SpecialTokens:
+        """Return the start and the end token of a line, those that the tokenizer has and this task uses."""
+        start, end = tokenizer.bos_token_id, tokenizer.eos_token_id
+        before = () if start is None or not self.has_start else (int(start),)
+        after = () if end is None or not self.has_end else (int(end),)
+        return SpecialTokens(before, after, "as in the lines that its run trained on")
+
     def features(self, examples: Sequence[TextLine], tokenizer: Any) -> list[Feature]:
         """Encode lines; a line over `max_len` is split into blocks that overlap by one token.
 
@@ -65,8 +73,8 @@ class Clm(LanguageTask):
         """
         check_fast(tokenizer)
         encoded = tokenizer([line.text for line in examples], add_special_tokens=False).encodings
-        start = [tokenizer.bos_token_id] if self.has_start and tokenizer.bos_token_id is not None else []
-        end = [tokenizer.eos_token_id] if self.has_end and tokenizer.eos_token_id is not None else []
+        special_tokens = self.find_special_tokens(tokenizer)
+        start, end = special_tokens.before, special_tokens.after
         features: list[Feature] = []
         padding = BatchPadding.of(tokenizer)
         for line, encoding in zip(examples, encoded, strict=True):

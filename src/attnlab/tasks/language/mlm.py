@@ -14,6 +14,7 @@ from torch import nn
 
 from attnlab.data import Masking, Vocabulary, example_keys, mask_tokens
 from attnlab.errors import TaskError
+from attnlab.special_tokens import SpecialTokens
 
 from ..batch import IGNORED, Batch, BatchPadding, Feature, as_tokens, pad
 from ..floors import Ids, count_tokens
@@ -59,6 +60,10 @@ class Mlm(LanguageTask):
         labels = batch["labels"][0].numpy()
         places = np.flatnonzero(labels != IGNORED)
         return batch["input_ids"][0].numpy()[places - 1], labels[places]
+
+    def find_special_tokens(self, tokenizer: Any) -> SpecialTokens:
+        """Return the tokenizer's marks around a line."""
+        return SpecialTokens.of_tokenizer(tokenizer, "as in the lines that its run trained on")
 
     def features(self, examples: Sequence[TextLine], tokenizer: Any) -> list[Feature]:
         """Encode lines with the tokenizer's marks, a long one in several pieces."""

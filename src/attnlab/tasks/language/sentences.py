@@ -31,17 +31,18 @@ def sentence_losses(
 
 def sample(
     model: nn.Module, tokenizer: Any, prompt: str = "", *, num_tokens: int = 40, temperature: float = 1.0,
-    top_k: int | None = None, seed: int = 0,
+    top_k: int | None = None, seed: int = 0, task: Clm | None = None,
 ) -> str:  # fmt: skip
     """Continue a prompt with tokens drawn one by one, until the end token; a temperature of 0 takes the likeliest.
 
-    Each step runs the whole past without a cache, so that no cache can hide what the mechanism does.
+    Each step runs the whole past without a cache, so that no cache can hide what the mechanism does. task: that of the
+    model's training, which decides whether a text begins with the start token; by default it does if there is one.
     """
     if temperature < 0:
         raise TaskError(f"a temperature is 0 or more, not {temperature:g}")
     if top_k is not None and top_k < 1:
         raise TaskError(f"top_k is 1 or more, not {top_k}; leave it out to draw from all tokens")
-    ids = encode_prompt(tokenizer, prompt)
+    ids = encode_prompt(tokenizer, prompt, task)
     generator = torch.Generator().manual_seed(seed)
     num_given = len(ids)
     with evaluation_mode(model):
@@ -66,10 +67,13 @@ def _draw_token(logits: Tensor, temperature: float, top_k: int | None, generator
     return int(kept.indices[torch.multinomial(probabilities, 1, generator=generator)])
 
 
-def encode_prompt(tokenizer: Any, prompt: str) -> list[int]:
-    """Return the tokens of a prompt, the start token first if there is one; refuse to begin with none at all."""
+def encode_prompt(tokenizer: Any, prompt: str, task: Clm | None = None) -> list[int]:
+    """Return the tokens of a prompt, after the start token if lines have one; refuse to begin with none at all."""
     ids: list[int] = tokenizer(prompt, add_special_tokens=False)["input_ids"] if prompt else []
-    start = [] if tokenizer.bos_token_id is None else [int(tokenizer.bos_token_id)]
+    start = (Clm() if task is None else task).find_special_tokens(tokenizer).before
     if not start and not ids:
-        raise TaskError("this tokenizer has no start token to begin with; give a prompt")
+        why = (
+            "this tokenizer has no start token" if tokenizer.bos_token_id is None else "this model reads no start token"
+        )
+        raise TaskError(f"{why} to begin with; give a prompt")
     return [*start, *ids]

@@ -11,9 +11,11 @@ from torch.nn import functional as F
 
 from attnlab.data import Source
 from attnlab.errors import TaskError
+from attnlab.special_tokens import SpecialTokens
 
 from ..batch import Batch, Feature, PaddedTask
 from ..floors import NUM_WORDS, answer_first_words, choose_best
+from ..frame import Frame
 from ..metrics.squad import SquadFigures, score_v1, score_v2
 from ..objective import add_penalty, check_batches, check_finite, evaluation_mode, forward
 from ..reading import check_unique_ids
@@ -69,6 +71,10 @@ class Squad(PaddedTask):
                 "the task squad_v2"
             )
         return questions
+
+    def find_special_tokens(self, tokenizer: Any) -> SpecialTokens:
+        """Return the special tokens of a single text."""
+        return Frame.of(tokenizer).find_special_tokens(tokenizer)
 
     def features(self, examples: Sequence[SquadQuestion], tokenizer: Any) -> list[Feature]:
         """Encode each question with its context, in overlapping windows if the context is long."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnlab.errors import TaskError, TrainingError
+from attnlab.tasks import Clm
 from attnlab.tasks.language.sentences import encode_prompt
 
 from ..spec import Watching
@@ -15,14 +16,14 @@ SHOWN = 40
 """Characters of a prompt in an error."""
 
 
-def check_samples(settings: Watching, tokenizer: Any, num_positions: int | None) -> None:
+def check_samples(settings: Watching, tokenizer: Any, num_positions: int | None, task: Clm | None = None) -> None:
     """Refuse prompts and sentences that a tokenizer cannot begin, or that are longer than a model has positions."""
     for number, prompt in enumerate(settings.prompts):
         try:
-            num_given = len(encode_prompt(tokenizer, prompt))
+            num_given = len(encode_prompt(tokenizer, prompt, task))
         except TaskError as error:
             raise TrainingError(
-                f"prompts[{number}] is empty, and this tokenizer has no start token to begin a sample with; give "
+                f"prompts[{number}] is empty, and there is no start token to begin a sample with; give "
                 'prompts = ["some words"], or leave sample_every out'
             ) from error
         needed = num_given + settings.num_tokens - 1  # the last token is drawn, and never read
@@ -33,7 +34,9 @@ def check_samples(settings: Watching, tokenizer: Any, num_positions: int | None)
                 f"{_advise(num_given, num_positions)}, or build a model with more positions"
             )
     for number, sentence in enumerate(settings.sentences):
-        num_given = 1 + len(tokenizer(sentence, add_special_tokens=False)["input_ids"]) + 1
+        added = (Clm() if task is None else task).find_special_tokens(tokenizer)
+        num_text = len(tokenizer(sentence, add_special_tokens=False)["input_ids"])
+        num_given = len(added.before) + num_text + len(added.after)
         if num_positions is not None and num_given > num_positions:
             raise TrainingError(
                 f"sentences[{number}], '{_shorten(sentence)}', has {num_given} tokens, and the model has positions for "

@@ -67,7 +67,7 @@ class TokenStream:
             raise TrainingError(f"a token file trains 'mlm' or 'clm', not '{task.name}'; give a source of examples")
         more = {"masking": task.masking} if task.name == "mlm" else {}
         length = segment.length or task.max_len
-        is_short = len(Sequences(tokens, length, layout, task.name)) < segment.batch
+        is_short = len(Sequences(tokens, length, layout, task.name == "clm")) < segment.batch
         last_batch: Literal["drop", "short"] = "short" if is_short else "drop"
         plan = BatchPlan(
             length=length, batch=segment.batch, objective=task.name, layout=layout, seed=seed, last_batch=last_batch,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attnlab.errors import TrainingError
-from attnlab.tasks import Reference, sample, sentence_losses
+from attnlab.tasks import Clm, Reference, sample, sentence_losses
 from attnlab.tasks.objective import NotFiniteError
 
 from ..job.job import Job
@@ -95,18 +95,25 @@ class Watch:
                 f"samples need a causal model with a tokenizer, which a run of '{job.task.name}' does not have; leave "
                 "sample_every out"
             )
-        check_samples(job.settings, job.tokenizer, count_free_positions(job.model))
+        check_samples(job.settings, job.tokenizer, count_free_positions(job.model), job.task)
         if job.settings.sentences:
-            sentence_losses(job.model, job.tokenizer, job.settings.sentences)
+            sentence_losses(job.model, job.tokenizer, job.settings.sentences, self._sentence_task)
+
+    @property
+    def _sentence_task(self) -> Clm:
+        """The run's task, for whole sentences: their start and end, in one forward pass."""
+        return Clm(has_start=self.job.task.has_start, has_end=self.job.task.has_end)
 
     def _sample(self, step: int) -> None:
         """Record continuations of prompts, and losses of sentences."""
         job, settings = self.job, self.job.settings
         for number, prompt in enumerate(settings.prompts):
-            text = sample(job.model, job.tokenizer, prompt, num_tokens=settings.num_tokens, seed=number)
+            text = sample(
+                job.model, job.tokenizer, prompt, num_tokens=settings.num_tokens, seed=number, task=job.task
+            )  # fmt: skip
             self.metrics.write("sample", step, {"name": f"prompt {number}", "prompt": prompt, "text": text})
         if settings.sentences:
-            losses = sentence_losses(job.model, job.tokenizer, settings.sentences)
+            losses = sentence_losses(job.model, job.tokenizer, settings.sentences, self._sentence_task)
             for number, (text, loss) in enumerate(zip(settings.sentences, losses, strict=True)):
                 values = {"name": f"sentence {number}", "text": text, "loss": loss.per_token, "tokens": loss.num_tokens}
                 self.metrics.write("sentence", step, values)
