@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
+import torch
 from torch import Tensor
 
 import attnlab
@@ -11,6 +12,9 @@ from attnlab.audits import Finding, Findings
 from attnlab.kernels import blockwise, reference
 from attnlab.kernels.call import Call
 from attnlab.kernels.visibility import Visibility
+from attnlab.mechanisms import Dims, Parameter, Params, Value, stage
+
+SLEEPING = "dot | softmax | sleeping"
 
 
 def one_too_many(seen: Visibility) -> Visibility:
@@ -47,3 +51,26 @@ def plant(
 def run_check(line: str, check: str, causal: bool | None = None) -> Finding:
     """Run one check of a mechanism."""
     return attnlab.audit(line, causal=causal, checks=[check]).findings[check]
+
+
+def register_sleeping() -> str:
+    """Register a convolution of values over tokens that starts at the identity, and needs more than the new tokens;
+    return a line with it."""
+
+    @stage("sleeping")
+    @dataclasses.dataclass(frozen=True)
+    class Sleeping(Value):
+        """w0 v_t + w1 v_(t-1), padded by itself."""
+
+        uses_x = False
+        uses_first = False
+
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            start = lambda head, channel, tap: (tap == 0) * 1.0  # noqa: E731
+            return {"w": Parameter((dims.num_key_heads, dims.value_dim, 2), start=start)}
+
+        def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
+            w = p["w"][:, None]
+            return t * w[..., 0] + torch.nn.functional.pad(t, (0, 0, 1, 0))[..., :-1, :] * w[..., 1]
+
+    return SLEEPING

@@ -120,9 +120,7 @@ def test_a_gate_that_opens_a_leak_only_once_it_is_trained_is_found() -> None:
         def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
             return t + p["share"][:, None, None] * t.roll(-1, 2)
 
-    finding = run_check("dot | softmax | late", "leak", causal=True)
-    assert not finding.passed
-    assert all("parameters moved" in part.name for part in finding.parts if not part.passed)
+    assert not run_check("dot | softmax | late", "leak", causal=True).passed
 
 
 def test_results_that_overflow_are_not_called_a_leak() -> None:

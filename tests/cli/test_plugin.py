@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main
+from attnlab.cli.options import takes_plugins
+from attnlab.cli.verbs import VERBS
+
+from ..studies.samples import STUDY
 
 OWN = """
 from dataclasses import dataclass
@@ -17,6 +21,11 @@ class Cubed(Weights):
     def __call__(self, scores, n, p):
         return torch.relu(scores) ** 3
 """
+READ_LINES = {
+    "mechanisms", "explain", "audit", "bench", "train", "new", "register", "run", "plan", "report", "generate",
+    "inspect", "export",
+}  # fmt: skip
+"""The verbs that read a line, a study file or a model; the others read results, data, or what a study has recorded."""
 SMALL = ["--lengths", "16", "--heads", "1", "--head-dim", "4"]
 
 
@@ -59,3 +68,25 @@ def test_the_closest_match_of_a_misspelt_stage_may_be_of_the_plugin(
     file.write_text(OWN, encoding="utf-8")
     assert main(["audit", line, "--plugin", str(file)]) == 2
     assert "did you mean 'cubed'?" in capsys.readouterr().err
+
+
+def test_every_verb_that_reads_a_line_takes_plugins() -> None:
+    assert {name for name, verb in VERBS.items() if takes_plugins(verb)} == READ_LINES
+
+
+@pytest.mark.parametrize("words", [["plan", "--spread", "0.1"], ["plan"], ["register", "--out", "declared"]])
+def test_a_study_file_with_a_stage_from_a_file_is_read(
+    words: list[str], own_stages: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(OWN, encoding="utf-8")
+    Path("study.toml").write_text(STUDY.replace("bypass(alpha=0.5)", "bypass").replace("cosine | softmax", "cubed"))
+    verb, *options = words
+    assert main([verb, "study.toml", *options]) == 2
+    assert "a stage of your own comes with --plugin FILE.py" in capsys.readouterr().err
+    assert main([verb, "study.toml", *options, "--plugin", "own.py"]) == 0
+    # What is printed to be typed next has the option too.
+    printed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  attnlab ")]
+    assert len(printed) == (2 if words == ["plan"] else 0)
+    assert all(line.endswith("--plugin own.py") for line in printed)

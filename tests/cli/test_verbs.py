@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.cli.options import Plugins
 from attnlab.cli.verbs import VERBS, main
 from attnlab.errors import AttnlabError, AttnlabWarning
 
@@ -77,9 +78,19 @@ def test_an_error_of_ours_is_one_message(capsys: pytest.CaptureFixture[str]) -> 
     assert shown.out == ""
 
 
-def test_a_phase_that_is_unknown_may_be_in_a_file_that_was_not_given(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fail"], {"fail": raising(AttnlabError("unknown stage 'softplus', did you mean 'softmax'?"))}) == 2
+def test_an_unknown_stage_may_be_in_a_file_that_was_not_given_to_a_verb_that_takes_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = AttnlabError("unknown stage 'softplus', did you mean 'softmax'?")
+
+    def fail(plugin: Plugins = None) -> int:
+        """Fail."""
+        raise error
+
+    assert main(["fail"], {"fail": fail}) == 2
     assert "a stage of your own comes with --plugin FILE.py" in capsys.readouterr().err
+    assert main(["fail"], {"fail": raising(error)}) == 2
+    assert "--plugin" not in capsys.readouterr().err
 
 
 def test_a_bug_of_ours_is_one_sentence_and_its_traceback_is_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,25 +11,36 @@ from typing import Any, Literal, get_args
 
 from attnlab.errors import AttnlabError, RequestError
 
-from .finding import Finding, FindingKind
+from .finding import Finding, FindingKind, FindingPart
 
 SubjectKind = Literal["mechanism", "model"]
 CheckFunction = Callable[[Any], Finding | None]
 
 
+VOID = FindingPart(
+    "learned parameters moved", math.nan, None, "void: moved parameters give numbers that are not finite"
+)
+"""The part of a finding that says that a check has seen initial values only."""
+
+
 @dataclass(frozen=True)
 class Check:
-    """A registered check. `is_slow`: it runs only on request, with `train=True`."""
+    """A registered check.
+
+    is_slow: it runs only on request, with `train=True`. moves_parameters: learned parameters are moved away from their
+    initial values while it runs.
+    """
 
     name: str
     function: CheckFunction
     kind: FindingKind = "other"
     is_slow: bool = False
+    moves_parameters: bool = False
 
     def __call__(self, subject: Any) -> Finding | None:
         """Run the check on a `Subject` or `ModelSubject`; None if it does not apply."""
         try:
-            finding = self.function(subject)
+            finding = self._run(subject)
         except AttnlabError:
             raise
         except Exception as error:
@@ -42,6 +53,15 @@ class Check:
         if finding.name != self.name:
             raise RequestError(f"check '{self.name}' must return a Finding of its own name, not '{finding.name}'")
         return finding if self.kind == "other" else dataclasses.replace(finding, kind=self.kind)
+
+    def _run(self, subject: Any) -> Finding | None:
+        if not self.moves_parameters or not subject.has_parameters:
+            return self.function(subject)
+        with subject.moved() as moved:
+            finding = self.function(moved)
+        if not isinstance(finding, Finding) or moved.is_moved:
+            return finding
+        return dataclasses.replace(finding, parts=(*finding.parts, VOID))
 
 
 def _report_error(name: str, error: Exception) -> Finding:
@@ -62,14 +82,17 @@ ORDER = (
 
 
 def check(
-    name: str, *, on: SubjectKind = "mechanism", kind: FindingKind = "other", is_slow: bool = False
-) -> Callable[[CheckFunction], CheckFunction]:
+    name: str, *, on: SubjectKind = "mechanism", kind: FindingKind = "other", is_slow: bool = False,
+    moves_parameters: bool = False,
+) -> Callable[[CheckFunction], CheckFunction]:  # fmt: skip
     """Register a function as a check of mechanisms, or of models; every audit then runs it.
 
     The function takes a `Subject` (or a `ModelSubject`) and returns a `Finding` of this name, or None if it does not
     apply.
     kind: what it is about; a study neither trains nor compares an arm that fails a check of kind "leak".
     is_slow: run it only with `audit(train=True)`.
+    moves_parameters: move learned parameters away from their initial values while it runs, since what a stage does may
+    not show at them; a model gets its own values back.
     """
     if not isinstance(name, str) or not name.strip():
         raise RequestError(f'@check("name") needs a name, not {name!r}')
@@ -82,7 +105,7 @@ def check(
         known = CHECKS[on].get(name)
         if known is not None and _locate(known.function) != _locate(function):
             raise RequestError(f"a check named '{name}' exists already: {'.'.join(_locate(known.function))}")
-        CHECKS[on][name] = Check(name, function, kind, is_slow)
+        CHECKS[on][name] = Check(name, function, kind, is_slow, moves_parameters)
         return function
 
     return register

@@ -37,7 +37,7 @@ SPANS = {"linear": 2100, "sdpa": 600}
 """Lengths at which these kernels split the keys too: running sums after 2048 tokens, torch's fused pass after 512."""
 
 
-@check(NAME, kind="equivalences")
+@check(NAME, kind="equivalences", moves_parameters=True)
 def equivalences(subject: Subject) -> Finding:
     """Compute both ways what must be equal."""
     parts = list(check_declarations(subject))

@@ -29,23 +29,18 @@ BORDERS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, LONG - 1)
 """Positions around kernel tile boundaries; all tokens from such a position on are perturbed together."""
 
 
-@check(NAME, kind="leak")
+@check(NAME, kind="leak", moves_parameters=True)
 def causal_leak(subject: Subject) -> Finding | None:
     """Search for outputs that depend on a later token."""
     if True not in subject.causalities:
         return None
     parts = []
-    for trained, mode in _list_situations(subject):
-        is_moved = trained is not subject
+    for mode in _list_situations(subject):
         with disable_onednn() if mode.dtype == torch.bfloat16 else nullcontext():
-            leaks = {"gradient": _find_by_gradient(trained, mode), "change": _find_by_change(trained, mode)}
-        for method, leak in leaks.items():
-            name = f"{method}, {mode}" + (", parameters moved" if is_moved else "")
-            part = dataclasses.replace(leak, name=name, kernel="" if is_moved else mode.kernel)
-            # Outside its range, a moved parameter may give NaN, which shows nothing.
-            if is_moved and part.figure != part.figure:
-                part = dataclasses.replace(part, bound=None, note="void: the moved parameters give NaN")
-            parts.append(part)
+            leaks = {"gradient": _find_by_gradient(subject, mode), "change": _find_by_change(subject, mode)}
+        parts += [
+            dataclasses.replace(leak, name=f"{method}, {mode}", kernel=mode.kernel) for method, leak in leaks.items()
+        ]
     by_input = _measure_gradients(subject, Mode(True), SHORT, list(range(SHORT)), one_row=True)
     num_trials = sum(part.bound is not None for part in parts)
     return judge_parts(
@@ -80,17 +75,13 @@ def _describe_leak(bad: FindingPart) -> str:
     )
 
 
-def _list_situations(subject: Subject) -> Iterator[tuple[Subject, Mode]]:
-    """Yield the subject with every kernel, in training, in bf16 and with masks; then with parameters moved."""
+def _list_situations(subject: Subject) -> Iterator[Mode]:
+    """Yield every kernel, in training, in bf16 and with masks."""
     causal = dataclasses.replace(subject, causalities=(True,))
-    ways = (
+    return causal.modes(
         Mode(True), Mode(True, dropout=DROPOUT, training=True), Mode(True, dtype=torch.bfloat16),
         Mode(True, mask="keys"), Mode(True, mask="pairs"),
     )  # fmt: skip
-    for mode in causal.modes(*ways):
-        yield subject, mode
-    if subject.parameters:
-        yield subject.move_parameters(), Mode(True, "auto")
 
 
 def _list_lengths(mode: Mode) -> list[tuple[int, list[int]]]:

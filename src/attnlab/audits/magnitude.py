@@ -24,7 +24,7 @@ BOUND = 0.6
 LEVEL = 0.1
 
 
-@check(NAME, kind="magnitude")
+@check(NAME, kind="magnitude", moves_parameters=True)
 def magnitude_against_length(subject: Subject) -> Finding:
     """Fit the power of the length with which the output grows."""
     causal = subject.causalities[-1]

@@ -21,7 +21,7 @@ LARGE = 1e5
 TINY = 5
 
 
-@check(NAME, kind="numerics")
+@check(NAME, kind="numerics", moves_parameters=True)
 def numerics(subject: Subject) -> Finding:
     """Search for NaN, overflow and wrong derivatives."""
     # An output stage may add to a row without a visible key; before it, the row must be zero.

@@ -26,7 +26,7 @@ LOSSES = 16
 """How many times the fp32 error of the reference a result may be off by."""
 
 
-@check(NAME, kind="padding")
+@check(NAME, kind="padding", moves_parameters=True)
 def padding_invariance(subject: Subject) -> Finding:
     """Change padding and other sequences, and compare the outputs of real tokens."""
     parts: list[FindingPart] = []

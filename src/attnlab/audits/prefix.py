@@ -26,7 +26,7 @@ ENDS = (1, 2, 63, 64, 65, 128, 129, LONG)
 CHUNK = 7
 
 
-@check(NAME, kind="prefix")
+@check(NAME, kind="prefix", moves_parameters=True)
 def prefix_consistency(subject: Subject) -> Finding | None:
     """Compare the whole sequence with prefixes, caches and the recurrent form."""
     if True not in subject.causalities:

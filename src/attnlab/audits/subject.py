@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
@@ -34,6 +34,9 @@ ROUNDINGS = {torch.float64: 1e4, torch.float32: 1e3}
 LONG = 150
 """A length of more than one tile, at which only the borders are checked."""
 
+DIRECTIONS = (0, 1, -1)
+"""The directions in which parameters are moved: either way, or if that leaves their range, only up or only down."""
+
 MANY_HEADS = 16
 """A number of heads for which every kernel splits queries, heads and sequences at length LONG."""
 
@@ -60,7 +63,10 @@ class Mode:
 
 @dataclass(frozen=True)
 class Subject:
-    """A mechanism under audit; `causalities` says whether with a causal mask, without, or both."""
+    """A mechanism under audit; `causalities` says whether with a causal mask, without, or both.
+
+    direction: where the learned parameters are moved from their initial values, as in `move_values`; None: not at all.
+    """
 
     mechanism: Mechanism
     causalities: tuple[bool, ...] = (False, True)
@@ -69,6 +75,7 @@ class Subject:
     head_dim: int = HEAD_DIM
     value_dim: int = HEAD_DIM
     num_heads: int = NUM_HEADS
+    direction: int | None = None
 
     @classmethod
     def create(cls, mechanism: Mechanism, causal: bool | None, seed: int = 0) -> Self:
@@ -76,11 +83,12 @@ class Subject:
         return cls(mechanism, (False, True) if causal is None else (causal,), seed).resize()
 
     def resize(self, head_dim: int = HEAD_DIM, value_dim: int = HEAD_DIM, num_heads: int = NUM_HEADS) -> Self:
-        """Return the subject with other sizes, with parameters at their initial values."""
+        """Return the subject with other sizes, with parameters at their initial values, or moved from these."""
         learned = initial_values(self.mechanism, num_heads, head_dim, value_dim, self.seed, vocab_size=VOCAB_SIZE)
-        return dataclasses.replace(
+        resized = dataclasses.replace(
             self, parameters=learned, head_dim=head_dim, value_dim=value_dim, num_heads=num_heads
         )
+        return resized if self.direction is None else resized._move(self.direction)
 
     def replace_stages(self, **stages: object) -> Self:
         """Return the subject with some slots of its mechanism changed, and the parameters that remain."""
@@ -99,18 +107,45 @@ class Subject:
         """The causality that was requested; None for both."""
         return self.causalities[0] if len(self.causalities) == 1 else None
 
+    @property
+    def has_parameters(self) -> bool:
+        """Whether the mechanism has learned parameters."""
+        return bool(self.parameters)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the learned parameters are away from their initial values."""
+        return self.direction is not None
+
     def move_parameters(self) -> Self:
         """Return the subject as after some training, with learned parameters away from their initial values.
 
-        A stage that starts at 0 may leak, or get no gradient, only later. A parameter moves by a tenth of its size,
-        since it may have a limited range.
+        A stage that starts at 0 may leak, or get no gradient, only later. The subject is returned as it is if its
+        parameters are moved already, or if moved ones give numbers that are not finite in every direction.
         """
+        if self.is_moved or not self.parameters:
+            return self
+        moved = (self._move(direction) for direction in DIRECTIONS)
+        return next((subject for subject in moved if subject._is_finite()), self)
+
+    def _move(self, direction: int) -> Self:
         draw = torch.Generator().manual_seed(self.seed + 1)
-        learned = {
-            name: p + 0.1 * torch.where(p == 0, 1, p.abs()) * torch.randn(p.shape, generator=draw).clamp(-3, 3)
-            for name, p in self.parameters.items()
-        }
-        return dataclasses.replace(self, parameters=learned)
+        learned = {name: move_values(p, draw, direction) for name, p in self.parameters.items()}
+        return dataclasses.replace(self, parameters=learned, direction=direction)
+
+    def _is_finite(self) -> bool:
+        """Tell whether the outputs for random inputs are finite; what raises an exception fails in each check."""
+        try:
+            with torch.no_grad():
+                out = self.attend(self.inputs(1, SHORT), Mode(self.causalities[-1], "reference"))
+        except Exception:  # a stage of the user may raise anything
+            return True
+        return bool(out.isfinite().all())
+
+    @contextmanager
+    def moved(self) -> Iterator[Self]:
+        """Give a check the subject with its parameters moved, as `ModelSubject.moved` does for a model."""
+        yield self.move_parameters()
 
     def cast_parameters(self, dtype: torch.dtype) -> dict[str, Tensor]:
         """Return the learned parameters in a precision."""
@@ -207,6 +242,14 @@ class Subject:
                 mode = dataclasses.replace(like, causal=causal)
                 for kernel in self.list_kernels(LONG, mode):
                     yield dataclasses.replace(mode, kernel=kernel)
+
+
+def move_values(values: Tensor, draw: torch.Generator, direction: int = 0) -> Tensor:
+    """Return learned parameters away from their values, by about a tenth of their size, since their range may be
+    limited; only up with a direction of 1, only down with −1."""
+    step = torch.randn(values.shape, generator=draw).clamp(-3, 3)
+    step = (step if direction == 0 else direction * step.abs()).to(values)
+    return values + 0.1 * torch.where(values == 0, 1, values.abs()) * step
 
 
 def list_inputs(mechanism: Mechanism) -> list[str]:

@@ -64,3 +64,8 @@ def choose_run(verb: Callable[..., int]) -> Callable[..., int]:
     vars(call)["__signature__"] = signature.replace(parameters=parameters)
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
+
+
+def takes_plugins(verb: Callable[..., int]) -> bool:
+    """Tell whether a verb has the option --plugin."""
+    return any(parameter.annotation == Plugins for parameter in inspect.signature(verb).parameters.values())

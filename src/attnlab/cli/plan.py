@@ -9,7 +9,8 @@ import typer
 
 from attnlab.cli.assignments import read_settings
 from attnlab.cli.claim import MAX_NUMBER, MIN_NUMBER, plan_claim
-from attnlab.cli.options import AsJson, Settings
+from attnlab.cli.options import AsJson, Plugins, Settings
+from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_below, print_json, print_table
 from attnlab.errors import RequestError
 from attnlab.inputs import expand_path
@@ -51,6 +52,7 @@ def plan(
     alpha: Annotated[float, typer.Option(help="False-positive rate of the whole study.")] = 0.05,
     budget: Annotated[str | None, typer.Option(help="A section of the study file.")] = None,
     assign: Settings = None,
+    plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> int:
     """Print how many seeds detect the smallest difference of interest, from the spread of a pilot.
@@ -58,6 +60,7 @@ def plan(
     Without a study: attnlab plan --difference 0.4 --sd 0.5
     """
     _check_numbers(power or POWERS, alpha, spread)
+    load_plugins(plugin)
     if not path or difference is not None or sd is not None:
         of_study = path or any(value is not None for value in (pilot, spread, budget, assign))
         if of_study or difference is None or sd is None:
@@ -95,9 +98,9 @@ def plan(
     else:
         assert design is not None
         _check_compares(design, path)
-        _check_limits(design)
+        _check_limits(design, plugin or [])
         if spread is None:
-            _print_without_spread(design, path, aim, as_json)
+            _print_without_spread(design, path, aim, plugin or [], as_json)
             return 0
         prospects = plan_seeds(design, spread, aim)
     if as_json:
@@ -129,7 +132,7 @@ def _check_compares(design: "Design", path: str) -> None:
         raise RequestError(f"{path} has one arm, and nothing to compare it with; add another")
 
 
-def _check_limits(design: "Design") -> None:
+def _check_limits(design: "Design", plugins: Sequence[str]) -> None:
     """Refuse what `attnlab run` would refuse; data that must be downloaded or given first is left to it."""
     from attnlab.studies.plan.planning import list_data
 
@@ -140,7 +143,7 @@ def _check_limits(design: "Design") -> None:
     if is_here and has_limits and len(sources) == len(list_data(design)):
         from attnlab.studies.study import Study  # imports transformers, which takes seconds
 
-        Study(design).check_limits()
+        Study(design, plugins=plugins).check_limits()
 
 
 def _print_prospects(
@@ -221,7 +224,7 @@ def _list_notes(prospects: Sequence["Prospect"], design: "Design", aim: "Aim") -
         yield "looks are open-ended and need more seeds than this, which does not account for them"
 
 
-def _print_without_spread(design: "Design", path: str, aim: "Aim", as_json: bool) -> None:
+def _print_without_spread(design: "Design", path: str, aim: "Aim", plugins: Sequence[str], as_json: bool) -> None:
     from attnlab.statistics.estimate import Noise
     from attnlab.statistics.planning import detectable_effect
     from attnlab.studies.answers.power_analysis import find_level
@@ -230,9 +233,10 @@ def _print_without_spread(design: "Design", path: str, aim: "Aim", as_json: bool
     unit = Noise(1.0, math.inf)
     effects = {n: {power: detectable_effect(unit, n, power, level) for power in aim.powers} for n in NUMBERS}
     seeds = (design.seeds + [seed for seed in range(1, 10) if seed not in design.seeds])[:NUM_PILOT]
+    own = [word for file in plugins for word in ("--plugin", file)]
     commands = [
-        shlex.join(["attnlab", "run", path, "--out", "pilot", "--set", f"seeds={seeds}"]),
-        shlex.join(["attnlab", "plan", path, "--pilot", "pilot"]),
+        shlex.join(["attnlab", "run", path, "--out", "pilot", "--set", f"seeds={seeds}", *own]),
+        shlex.join(["attnlab", "plan", path, "--pilot", "pilot", *own]),
     ]
     if as_json:
         shown = {str(n): {f"{power:g}": effect for power, effect in row.items()} for n, row in effects.items()}

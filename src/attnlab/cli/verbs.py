@@ -40,6 +40,7 @@ from attnlab.cli import (
     watch,
 )
 from attnlab.cli.docstrings import read_first_sentence
+from attnlab.cli.options import takes_plugins
 from attnlab.cli.usage import explain_usage
 from attnlab.cli.wrapping import wrap_terminals
 from attnlab.errors import AttnlabError, AttnlabWarning
@@ -94,6 +95,9 @@ EXAMPLES: Mapping[str, str] = {
 }
 """Printed if a required argument of a verb is missing."""
 
+UNKNOWN = ("unknown stage", "no stage and no catalog entry is named", "no mixer is named")
+"""What errors say of a name that a file of the user's own may define."""
+
 REFUSED = 2
 BUG = 3
 INTERRUPTED = 130
@@ -113,8 +117,7 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
             # At the end of the interpreter a closed pipe would print a traceback.
             sys.stdout.flush()
         except AttnlabError as error:
-            is_unknown = "unknown stage" in str(error) and "--plugin" not in (*arguments, *str(error).split())
-            return _refuse(f"{error}\n(a stage of your own comes with --plugin FILE.py)" if is_unknown else str(error))
+            return _refuse(f"{error}{_hint_at_plugins(str(error), arguments, chosen)}")
         except typer.TyperException as error:
             return _refuse(f"{explain_usage(error)}\n{_help_hint(error)}", error.exit_code)
         except (KeyboardInterrupt, typer.Abort):
@@ -136,6 +139,13 @@ def main(argv: Sequence[str] | None = None, verbs: Mapping[str, Verb] = VERBS) -
         if status == INTERRUPTED:
             print("attnlab: stopped", file=sys.stderr)
         return int(status or 0)
+
+
+def _hint_at_plugins(message: str, arguments: Sequence[str], chosen: Mapping[str, Verb]) -> str:
+    """Return how a verb is given a stage that it does not know, if it takes any and got none."""
+    is_unknown = any(words in message for words in UNKNOWN) and "--plugin" not in (*arguments, *message.split())
+    takes_any = any(takes_plugins(verb) for verb in chosen.values())
+    return "\n(a stage of your own comes with --plugin FILE.py)" if is_unknown and takes_any else ""
 
 
 def _report_bug(error: Exception, arguments: Sequence[str]) -> int:

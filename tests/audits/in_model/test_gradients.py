@@ -1,11 +1,14 @@
 """Parameters without a gradient are named; fused projections are checked in thirds."""
 
+from dataclasses import dataclass
 from typing import Any
 
+import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import attnlab
+from attnlab.mechanisms import Dims, Output, Parameter, Params, stage
 
 from .models import MODELS, gpt2
 
@@ -27,3 +30,20 @@ def test_a_fused_projection_is_checked_in_thirds() -> None:
     finding = attnlab.audit(model, checks=["gradient"]).findings["gradient flow"]
     assert "c_attn.weight (first third)" in finding.where
     assert "c_attn.weight (last third)" not in finding.where
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_what_gets_a_gradient_only_behind_a_gate_that_opens_is_not_blamed() -> None:
+    @stage("closed")
+    @dataclass(frozen=True)
+    class Closed(Output):
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"a": Parameter((dims.num_heads,), 0.0, 0.0)}
+
+        def __call__(self, output: Tensor, q: Tensor, p: Params) -> Tensor:
+            return p["a"][:, None, None] * output
+
+    finding = attnlab.audit(attnlab.install(gpt2(), "closed"), checks=["gradient"]).findings["gradient flow"]
+    assert finding.passed, finding.sentence
+    assert "only once training has moved" in finding.sentence
+    assert any("c_attn" in name for name in finding.data["late"])

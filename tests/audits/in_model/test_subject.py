@@ -1,6 +1,8 @@
 """A model under audit: sound as it comes, causal or not, in any precision and any state of torch."""
 
+import copy
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from attnlab.audits import Finding, check
 from attnlab.audits.audit import choose_checks
 from attnlab.audits.in_model import ModelSubject
 
+from ..faults import register_sleeping
 from .models import BERT, CAUSAL, MODELS, SMALL, gpt2, transformers, with_attention
 
 
@@ -81,3 +84,55 @@ def test_an_audit_works_whatever_the_caller_has_switched() -> None:
         assert attnlab.audit("baseline", checks=["leak", "gradient"]).passed
     with torch.autocast("cpu", torch.bfloat16):
         assert attnlab.audit("baseline", checks=["leak", "equivalences"]).passed
+
+
+@pytest.mark.usefixtures("own_stages")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_stage_in_a_model_that_is_broken_only_once_it_is_trained_is_found(dtype: torch.dtype) -> None:
+    model = attnlab.install(gpt2().to(dtype), register_sleeping())
+    before = copy.deepcopy(model.state_dict())
+    audit = attnlab.audit(model)
+    assert {finding.name for finding in audit.failed} == {"prefix consistency", "padding and batch invariance"}
+    assert any("static cache" in part.name and not part.passed for part in audit.findings["prefix"].parts)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_parameters_that_are_made_in_inference_mode_are_moved_too() -> None:
+    with torch.inference_mode():
+        model = attnlab.install(gpt2(), register_sleeping())
+    assert not attnlab.audit(model, checks=["prefix"]).passed
+
+
+@pytest.mark.usefixtures("mixers")
+def test_the_parameters_of_a_mixer_are_moved_too() -> None:
+    subject = ModelSubject.create(attnlab.install(gpt2(), "mixer(stepping)"), causal=None)
+    before = {name: p.clone() for name, p in subject.model.named_parameters()}
+    with subject.moved() as moved:
+        changed = {name for name, p in moved.model.named_parameters() if not torch.equal(p, before[name])}
+    assert changed
+    assert all(".attnlab." in name for name in changed)
+
+
+@pytest.mark.usefixtures("own_stages", "own_checks")
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_model_has_its_own_parameters_again_if_a_check_raises(error: Callable[[], BaseException]) -> None:
+    model = attnlab.install(gpt2(), register_sleeping())
+    held = {name: (p, p.data_ptr(), p.clone()) for name, p in model.named_parameters()}
+    moved: list[str] = []
+
+    @check("explosive", on="model", moves_parameters=True)
+    def explosive(subject: ModelSubject) -> Finding:
+        moved.extend(name for name, p in subject.model.named_parameters() if not torch.equal(p, held[name][2]))
+        raise error()
+
+    try:
+        attnlab.audit(model, checks=["explosive"])
+    except KeyboardInterrupt:
+        assert error is KeyboardInterrupt
+    assert [name.rpartition(".")[2] for name in moved] == ["sleeping_w", "sleeping_w"]
+    for name, p in model.named_parameters():
+        same, place, value = held[name]
+        assert p is same
+        assert p.data_ptr() == place
+        assert torch.equal(p, value)

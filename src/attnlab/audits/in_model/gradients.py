@@ -18,23 +18,36 @@ FAINT = 1e-7
 @check(NAME, kind="gradients", on="model")
 def gradient_flow(subject: ModelSubject) -> Finding:
     """Search for trainable parameters without a gradient, or with one that is not finite."""
-    subject = subject.precise
-    trained = {name: p for name, p in subject.model.named_parameters() if p.requires_grad}
-    if not trained:
+    if not any(p.requires_grad for p in subject.model.parameters()):
         return Finding(NAME, False, 0.0, None, "No parameter of the model is trainable.", "requires_grad")
-    with subject.mode(False):
-        gradients = compute_gradients(_sum_outputs(subject.run(subject.tokens(2))), trained.values())
-    sizes = dict(piece for name, g in zip(trained, gradients, strict=True) for piece in _measure_pieces(name, g))
-    dead = [name for name, size in sizes.items() if size == 0]
+    sizes = _measure_gradients(subject)
+    zero = [name for name, size in sizes.items() if size == 0]
+    late = []
+    if zero and subject.has_parameters:
+        # A parameter whose gradient is 0 only at initial values, as behind a gate of 0, still learns.
+        with subject.moved() as moved:
+            later = _measure_gradients(moved)
+        late = [name for name in zero if later[name] > 0]
+    dead = [name for name in zero if name not in late]
     broken = [name for name, size in sizes.items() if not size < torch.inf]
     median = sorted(sizes.values())[len(sizes) // 2]
     faint = [name for name, size in sizes.items() if 0 < size < FAINT * median]
     parts = tuple(FindingPart(f"gradient to {name}", size) for name, size in sizes.items())
     passed = not dead and not broken
     return Finding(
-        NAME, passed, float(len(dead) + len(broken)), 0.0, _explain(len(sizes), dead, broken, faint),
-        "" if passed else ", ".join((dead or broken)[:8]), parts=parts, data={"none": dead, "faint": faint},
+        NAME, passed, float(len(dead) + len(broken)), 0.0, _explain(len(sizes), dead, broken, faint, late),
+        "" if passed else ", ".join((dead or broken)[:8]), parts=parts,
+        data={"none": dead, "faint": faint, "late": late},
     )  # fmt: skip
+
+
+def _measure_gradients(subject: ModelSubject) -> dict[str, float]:
+    """Return the largest gradient of every trainable parameter, of fused projections in thirds."""
+    subject = subject.precise
+    trained = {name: p for name, p in subject.model.named_parameters() if p.requires_grad}
+    with subject.mode(False):
+        gradients = compute_gradients(_sum_outputs(subject.run(subject.tokens(2))), trained.values())
+    return dict(piece for name, g in zip(trained, gradients, strict=True) for piece in _measure_pieces(name, g))
 
 
 def _sum_outputs(output: Any) -> Tensor:
@@ -57,12 +70,14 @@ def _measure_pieces(name: str, gradient: Tensor) -> list[tuple[str, float]]:
     return [(f"{name} ({which} third)", peak(t)) for which, t in zip(("first", "second", "last"), thirds, strict=True)]
 
 
-def _explain(num_parameters: int, dead: list[str], broken: list[str], faint: list[str]) -> str:
+def _explain(num_parameters: int, dead: list[str], broken: list[str], faint: list[str], late: list[str]) -> str:
     if dead:
         return f"Training cannot change {_list_names(dead)}: no output of the model depends on it smoothly."
     if broken:
         return f"The gradient to {_list_names(broken)} is not a finite number."
     sentence = f"All {num_parameters} trainable parameters get a gradient"
+    if late:
+        sentence += f" ({_list_names(late)} only once training has moved the mechanism's own)"
     if faint:
         return f"{sentence}; to {_list_names(faint)} it is rounding (softmax ignores what all keys have in common)."
     return f"{sentence}."

@@ -17,7 +17,7 @@ from .subject import ModelSubject
 NAME = "causal leak"
 
 
-@check(NAME, kind="leak", on="model")
+@check(NAME, kind="leak", on="model", moves_parameters=True)
 def causal_leak(subject: ModelSubject) -> Finding | None:
     """Search for outputs that depend on a later token."""
     if not subject.causal:

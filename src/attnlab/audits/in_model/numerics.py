@@ -9,7 +9,7 @@ from .subject import ModelSubject
 NAME = "numerics"
 
 
-@check(NAME, kind="numerics", on="model")
+@check(NAME, kind="numerics", on="model", moves_parameters=True)
 def numerics(subject: ModelSubject) -> Finding:
     """Count the outputs that are not finite."""
     tokens = subject.tokens(2)

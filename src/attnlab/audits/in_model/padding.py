@@ -24,7 +24,7 @@ NOTES = {11: "how much padding there is", 12: "the content of the padding"}
 """What a draw of padding tokens tests, by its salt."""
 
 
-@check(NAME, kind="padding", on="model")
+@check(NAME, kind="padding", on="model", moves_parameters=True)
 def padding_invariance(subject: ModelSubject) -> Finding:
     """Change padding and other sequences, and compare the outputs of real tokens."""
     subject = subject.precise

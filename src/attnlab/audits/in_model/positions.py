@@ -16,7 +16,7 @@ from .subject import ModelSubject
 NAME = "own positions"
 
 
-@check(NAME, kind="positions", on="model")
+@check(NAME, kind="positions", on="model", moves_parameters=True)
 def own_positions(subject: ModelSubject) -> Finding | None:
     """Change the positions that the model is given, and the order of its tokens."""
     mechanism = mechanism_of(subject.model)

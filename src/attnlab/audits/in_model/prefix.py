@@ -25,7 +25,7 @@ SPARE = 7
 """Slots of a static cache that stay empty."""
 
 
-@check(NAME, kind="prefix", on="model")
+@check(NAME, kind="prefix", on="model", moves_parameters=True)
 def prefix_consistency(subject: ModelSubject) -> Finding | None:
     """Compare the whole sequence with prefixes and caches."""
     if not subject.causal:

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import RequestError
-from attnlab.install import mechanism_of
+from attnlab.install import Layer, mechanism_of
 from attnlab.install.compat import get_attention_name
 from attnlab.mechanisms import Line
 
 from ..stage_faults import find_stage_of_hidden_tokens, find_stage_of_tokens
-from ..subject import Subject, disable_onednn, noise, peak
+from ..subject import DIRECTIONS, Subject, disable_onednn, move_values, noise, peak
 
 LENGTH, LONGEST = 24, 160
 """Tokens of a sequence whose pairs are all checked, and of a longer one, unless the model takes fewer."""
@@ -26,16 +26,21 @@ LENGTH, LONGEST = 24, 160
 ROUNDINGS, DEEP = 40, 24
 """Roundings of one layer, and the number of layers if a configuration does not say."""
 
+Held = list[tuple[nn.Module, str, nn.Parameter]]
+"""Parameters with the modules that hold them, and their names there."""
+
 HALVES = (torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
 class ModelSubject:
-    """A model under audit, whether it must be causal, and the seed of its random inputs."""
+    """A model under audit, whether it must be causal, and the seed of its random inputs; whether learned parameters of
+    its mechanism are away from their values."""
 
     model: nn.Module
     causal: bool
     seed: int = 0
+    is_moved: bool = False
 
     @classmethod
     def create(cls, model: nn.Module, causal: bool | None, seed: int = 0) -> Self:
@@ -198,6 +203,48 @@ class ModelSubject:
             )
         return f"attention '{name}': {otherwise}"
 
+    @property
+    def has_parameters(self) -> bool:
+        """Whether the mechanism in the model has learned parameters."""
+        return bool(self._list_parameters())
+
+    @contextlib.contextmanager
+    def moved(self) -> Iterator[Self]:
+        """Put moved parameters in place of the mechanism's own, which the model has again afterwards.
+
+        The subject is given as it is if moved parameters give numbers that are not finite in every direction.
+        """
+        held = self._list_parameters()
+        try:
+            for direction in DIRECTIONS if held else ():
+                self._move_parameters(held, direction)
+                moved = dataclasses.replace(self, is_moved=True)
+                if not moved.count_non_finite()[0]:
+                    yield moved
+                    return
+            _put_in(held)
+            yield self
+        finally:
+            _put_in(held)
+
+    def _list_parameters(self) -> Held:
+        """List the learned parameters of the mechanism, and of a mixer: the module, the name and the parameter."""
+        layers = [module for module in self.model.modules() if isinstance(module, Layer)]
+        return [
+            (module, name, p)
+            for module in dict.fromkeys(module for layer in layers for module in layer.modules())
+            for name, p in module.named_parameters(recurse=False, remove_duplicate=False)
+            if p.is_floating_point()
+        ]
+
+    def _move_parameters(self, held: Held, direction: int) -> None:
+        """Replace parameters by moved ones; those that are held are not written to."""
+        draw = torch.Generator().manual_seed(self.seed + 1)
+        moved = {id(p): p for _, _, p in held}
+        for number, p in moved.items():
+            moved[number] = nn.Parameter(move_values(p.detach(), draw, direction), p.requires_grad)
+        _put_in([(module, name, moved[id(p)]) for module, name, p in held])
+
     @contextlib.contextmanager
     def mode(self, training: bool) -> Iterator[None]:
         """Put the model into training or evaluation mode, and back afterwards."""
@@ -208,6 +255,11 @@ class ModelSubject:
         finally:
             for module, was_training in before.items():
                 module.training = was_training
+
+
+def _put_in(held: Held) -> None:
+    for module, name, p in held:
+        setattr(module, name, p)
 
 
 def _find_part_with_token_outputs(model: nn.Module) -> nn.Module:
