@@ -81,3 +81,8 @@ def test_a_decision_that_only_widening_changes_is_said() -> None:
     assert note.startswith("a plain t test has p = 0.00")
     assert note.endswith("7 seeds or more are widened less")
     assert not compare(BASELINE, VARIANT).notes_by_kind["widening"]
+    second = str(comparison).splitlines()[1]
+    assert second.startswith("Interval and p are wider than those of a plain t test (")
+    assert f"plain p = {comparison.plain_p:.3g}, widened p = {comparison.p:.3g}" in second
+    assert second.endswith("A plain t test would say that the arms differ.")
+    assert str(comparison).count("plain t test") == 2

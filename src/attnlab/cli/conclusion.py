@@ -37,7 +37,7 @@ def print_answers(answers: Sequence["Answer"]) -> None:
     """Print a verdict for every arm, and its notes."""
     from attnlab.reports.differences import format_difference
     from attnlab.statistics.stability import UNKNOWN
-    from attnlab.studies.answers.analysis import explain_inconclusive, explain_unknown_stability
+    from attnlab.studies.answers.analysis import explain_answers, explain_unknown_stability
 
     rows = []
     for words in dict.fromkeys(answer.registration for answer in answers if answer.registration):
@@ -59,7 +59,7 @@ def print_answers(answers: Sequence["Answer"]) -> None:
             notes.setdefault(note, []).append(f"{answer.phase}, {answer.size}, {answer.arm}")
     for note, places in notes.items():
         print(f"{_name_places(places, len(answers))}: {note}")
-    for sentence in explain_inconclusive(answers):
+    for sentence in explain_answers(answers):
         print(sentence)
 
 

@@ -15,8 +15,8 @@ COLUMNS = (
     "p", "adjusted p", "verdict",
 )  # fmt: skip
 UNKNOWN = "–"
-OMITTED_NOTES = ("missing scores",)
-"""Kinds of notes that are omitted: the table shows the missing scores itself."""
+OMITTED_NOTES = ("missing scores", "widening")
+"""Kinds of notes that are omitted: the table shows missing scores itself, and one sentence what is widened."""
 
 
 def print_finding(finding: "IntegrityFinding") -> None:
@@ -193,6 +193,8 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
 
 def _explain_test(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
     """Say which test interval, p and verdict come from; of runs that failed, also why there is a second test."""
+    from attnlab.statistics.widening import explain_widening
+
     compared = {row.name: row.comparison for row in rows if row.comparison is not None}
     if not any(comparison.p == comparison.p for comparison in compared.values()):
         return
@@ -202,11 +204,8 @@ def _explain_test(rows: Sequence["ComparisonRow"]) -> Iterator[str]:
         f"Interval and p come from the test in brackets, and the verdict rests on it alone{but}. The adjusted p is the "
         "same p, raised for the number of comparisons."
     )
-    if any("widened" in comparison.method for comparison in compared.values()):
-        yield (
-            "Widened: few or skewed scores can hide a long tail, so that intervals and p are larger than those of a "
-            "plain t test (docs/statistics.md)."
-        )
+    for sentence in explain_widening(compared):
+        yield f"Widened: {sentence}."
     if any(comparison.data.failures.is_uneven for name, comparison in compared.items() if name not in ranked):
         yield (
             "Where runs failed, the p-values with failed runs as the worst result (a rank test) and of equal failure "

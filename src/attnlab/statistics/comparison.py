@@ -67,6 +67,16 @@ class Comparison(Showable):
         return self.estimate.p
 
     @property
+    def widened(self) -> tuple[float, float]:
+        """How many times as wide as a plain one each side of the interval is: below the difference, and above it."""
+        return self.inference.skew.low, self.inference.skew.high
+
+    @property
+    def is_widened(self) -> bool:
+        """Whether the interval is wider than a plain one, and decides."""
+        return max(self.widened) > 1 and self.decision.depends_on_p
+
+    @property
     def method(self) -> str:
         """The method that computed the interval and the p-value."""
         return self.inference.method
@@ -111,7 +121,8 @@ class Comparison(Showable):
         show, question = self.question.to_difference, self.question
         plan = make_plan(self.estimate.noise, self.data.num_seeds, question.threshold, question.final_level())
         more = 0.0 if self.decision.is_decided else math.nan
-        if not self.decision.is_decided and self.decision.can_use_more_seeds:
+        can_tell = self.decision.can_use_more_seeds and not question.is_still_training
+        if not self.decision.is_decided and can_tell:
             more = _count_missing_seeds(self.estimate, question, self.data)
         detectable = {power: show(effect) for power, effect in plan.detectable.items()}
         sd, bound = show(plan.sd), show(plan.sd_bound)

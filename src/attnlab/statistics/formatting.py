@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 30
 """Seeds whose scores are printed; the record has all."""
 RECORDED = (
-    "verdict", "stability", "difference", "interval", "level", "p", "plain_p", "method", "skewness",
-    "power_at_smallest", "exaggeration", "notes",
+    "verdict", "stability", "difference", "interval", "level", "p", "plain_p", "method", "widened",
+    "skewness", "power_at_smallest", "exaggeration", "notes",
 )  # fmt: skip
 RECORDED_OF_QUESTION = ("smallest", "higher_is_better", "looks", "scale", "floor", "ceiling", "late_gain")
 
@@ -25,6 +25,7 @@ def describe(comparison: Comparison) -> str:
     low, high = spread.ratio_interval
     lines = [
         f"{comparison.verdict}: {comparison.decision.reason}",
+        _explain_verdict(comparison),
         f"{comparison.stability}: {data.stability.reason}",
         "",
         f"  difference   {_describe_difference(comparison)}",
@@ -36,19 +37,47 @@ def describe(comparison: Comparison) -> str:
         f"  effect       {_describe_effect(comparison)}",
         f"  spread       SD ratio {show(spread.ratio)} [{show(low)}, {show(high)}], {spread.assumption}",
         f"  seeds        {_describe_plan(comparison)}",
-        *(f"  note         {note}" for note in comparison.notes),
+        *(
+            f"  note         {note}"
+            for kind, notes in comparison.notes_by_kind.items()
+            if kind != "widening"
+            for note in notes
+        ),
     ]
     return "\n".join([line for line in lines if line is not None] + _describe_seeds(comparison))
+
+
+def describe_widening(comparison: Comparison) -> str:
+    """Write by how much an interval is wider than a plain one, and both p-values, in a few words."""
+    low, high = (f"{factor:.3g}" for factor in comparison.widened)
+    sides = [f"{factor} times {side}" for factor, side in ((low, "below"), (high, "above")) if factor != "1"]
+    factors = f"{low} times" if low == high else " and ".join(sides)
+    # The e-process of open-ended looks has no plain test, and another test may have overruled t.
+    is_of_t = comparison.question.looks != "open" and comparison.inference.exact is None
+    is_of_t = is_of_t and comparison.p != comparison.data.failures.worst_p
+    if not is_of_t:
+        return factors
+    plain, widened = show_p(comparison.plain_p), show_p(comparison.p)
+    return f"{factors}, {f'plain {plain}, widened {widened}' if plain != widened else f'{plain} as in a plain test'}"
+
+
+def _explain_verdict(comparison: Comparison) -> str | None:
+    """Say that an interval is widened, if it is, and whether a plain test would decide otherwise."""
+    if not comparison.is_widened:
+        return None
+    otherwise = " A plain t test would say that the arms differ." if comparison.notes_by_kind["widening"] else ""
+    return (
+        f"Interval and p are wider than those of a plain t test ({describe_widening(comparison)}), since few or skewed "
+        f"scores can hide a long tail (docs/statistics.md, Skewness).{otherwise}"
+    )
 
 
 def _describe_difference(comparison: Comparison) -> str:
     unit, family = comparison.question.unit, comparison.family
     low, high = comparison.interval
-    is_plain = comparison.question.looks == "open" or show_p(comparison.p) == show_p(comparison.plain_p)
-    plain = "" if is_plain else f"; not decisive, a plain t test: {show_p(comparison.plain_p)}"
     text = (
         f"{signed(comparison.difference)}{unit}, {percent(1 - comparison.level)} interval "
-        f"[{signed(low)}, {signed(high)}]{unit}, {show_p(comparison.p)} ({comparison.method}{plain})"
+        f"[{signed(low)}, {signed(high)}]{unit}, {show_p(comparison.p)} ({comparison.method})"
     )
     if family is None or family.size == 1:
         return text

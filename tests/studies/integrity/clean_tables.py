@@ -1,4 +1,4 @@
-"""Random tables without a fault: how often stated summaries, differences, copied tasks and units raise a finding.
+"""Random tables without a fault: how often summaries, differences, copied tasks, units and grids raise a finding.
 
 `python -m tests.studies.integrity.clean_tables 2000` prints the counts.
 """
@@ -64,10 +64,25 @@ def draw_tasks(rng: np.random.Generator) -> str:
     return "\n".join(rows)
 
 
+def draw_grids(rng: np.random.Generator) -> str:
+    """Draw means of usual tasks, or of EM and F1 of several tasks, in percent or as fractions, of some examples."""
+    num_examples, decimals, is_fraction = int(rng.choice([277, 500, 2000])), int(rng.integers(1, 4)), rng.random() < 0.5
+    scale, digits = (1.0, decimals + 2) if is_fraction else (100.0, decimals)
+    tasks = [f"{name} {metric}" for name in ("SQuAD", "B", "C")[: rng.integers(2, 4)] for metric in ("EM", "F1")]
+    tasks = tasks if rng.random() < 0.5 else ["SST-2", "CoLA", "RTE", "MRPC", "STS-B"]
+    rows = ["method,n_test," + ",".join(tasks)]
+    for arm in ARMS:
+        exact = [round(rng.uniform(0.4, 0.95) * num_examples) / num_examples for _ in tasks]
+        scores = [exact[at - 1] + rng.uniform(0, 0.05) if "F1" in task else exact[at] for at, task in enumerate(tasks)]
+        rows.append(",".join([arm, str(num_examples), *(f"{score * scale:.{digits}f}" for score in scores)]))
+    return "\n".join(rows)
+
+
 KINDS: dict[IntegrityKind, Draw] = {
     IntegrityKind.SUMMARY_DIFFERS: draw_summaries,
     IntegrityKind.DIFFERENCE_DIFFERS: draw_differences,
     IntegrityKind.MIXED_UNITS: draw_spreads,
+    IntegrityKind.IMPOSSIBLE_VALUES: draw_grids,
     IntegrityKind.REPEATED_VALUES: draw_tasks,
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
+from attnlab.studies.integrity import IntegrityKind
 from tests.studies.integrity.result_tables import (
     WRITERS,
     Recipe,
@@ -106,6 +107,16 @@ def test_a_curve_that_still_rises_is_still_training(tmp_path: Path, steps: tuple
     assert not get_only_row(judge_file(path, smallest=20)).verdict.startswith("STILL TRAINING")
 
 
+def test_seeds_that_would_settle_it_are_not_counted_while_runs_still_train(tmp_path: Path) -> None:
+    records = make_records(Recipe(metrics=("f1",), steps=(500, 1000, 1500, 2000), num_seeds=3))
+    found = judge_file(write_long(tmp_path / "t.csv", records))
+    (finding,) = [one for one in found.findings if one.kind == IntegrityKind.TOO_FEW_SEEDS]
+    assert "3 seeds per arm at step 2000; " in finding.sentence
+    assert "how many more would settle it is not estimated while its runs still train" in finding.sentence
+    assert "about" not in finding.sentence
+    assert math.isnan(get_comparison(get_only_row(found)).plan.more)
+
+
 def test_a_flat_curve_and_one_without_its_last_fifth_are_not(tmp_path: Path) -> None:
     for steps in ((500, 1000, 1500, 2000), (100, 2000)):
         records = make_records(Recipe(metrics=("f1",), steps=steps, num_seeds=6))
@@ -159,8 +170,10 @@ def test_perplexities_are_compared_by_their_logarithm(tmp_path: Path, metric: st
 def test_too_few_seeds(tmp_path: Path, write: Write, num_seeds: int, need: str) -> None:
     records = make_records(Recipe(num_seeds=num_seeds, metrics=("f1",), steps=(1, 2)))
     found = judge_file(write(tmp_path / "t.csv", records))
-    assert list_faults(found) == ["too few seeds"]
-    assert need in found.findings[0].sentence
+    assert found.is_clean
+    (finding,) = [one for one in found.findings if one.kind == IntegrityKind.TOO_FEW_SEEDS]
+    assert need in finding.sentence
+    assert "per arm at step 2; " in finding.sentence
     assert {row.verdict for row in found.analyses[0].rows} == {"TOO FEW SEEDS (n < 5)"}
 
 

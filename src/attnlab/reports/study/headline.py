@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from attnlab.statistics import verdict_anchor
 from attnlab.statistics.glossary import list_meanings
 from attnlab.statistics.verdict import BETTER, WORSE
-from attnlab.studies.answers.analysis import Answer, common_notes, explain_inconclusive, explain_unknown_stability
+from attnlab.studies.answers.analysis import Answer, common_notes, explain_answers, explain_unknown_stability
 from attnlab.studies.answers.joint_answer import JointAnswer
 from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.file.smoke_test import describe_smoke_test
@@ -90,7 +90,7 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
         [sentence for row, sentence in sentences if not is_not_comparable(row)],
         [sentence for row, sentence in sentences if is_not_comparable(row)],
         (*common, *_explain_stability([row.answer for _, row in rows if row.answer is not None]),
-         *explain_inconclusive(record.answers)),
+         *explain_answers(record.answers)),
         [_make_joint_sentence(answer) for answer in record.joint_answers],
         tuple(target.verdict for target in record.targets),
     )  # fmt: skip

@@ -22,6 +22,7 @@ from attnlab.statistics.next_step import explain_next_step
 from attnlab.statistics.question import choose_late_gain
 from attnlab.statistics.stability import UNKNOWN
 from attnlab.statistics.verdict import MIN_SEEDS, NOT_COMPARABLE
+from attnlab.statistics.widening import explain_widening
 from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from ..file.design import Design, Phase
@@ -88,12 +89,13 @@ def explain_unknown_stability(answer: Answer) -> tuple[str, ...]:
     return (f"{UNKNOWN}: {comparison.data.stability.reason}",)
 
 
-def explain_inconclusive(answers: Sequence[Answer]) -> tuple[str, ...]:
-    """Say once what would decide the answers that are INCONCLUSIVE; empty if there are none."""
-    return explain_next_step({
+def explain_answers(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Say once which intervals are widened, and what would decide the answers that are INCONCLUSIVE."""
+    comparisons = {
         f"{answer.phase}, {answer.size}, {answer.arm}": answer.comparison
         for answer in answers if answer.comparison is not None
-    })  # fmt: skip
+    }  # fmt: skip
+    return *explain_widening(comparisons), *explain_next_step(comparisons)
 
 
 def common_notes(answers: Sequence[Answer]) -> tuple[str, ...]:

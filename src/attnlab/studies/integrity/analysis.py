@@ -224,7 +224,7 @@ def check_pairs(table: ResultTable) -> None:
 
 
 def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
-    """Find comparisons with too few seeds for a verdict, and say how many more each would need."""
+    """Note comparisons with too few seeds for a verdict, and how many more each would need; few seeds are no fault."""
     weak = [(row, row.comparison) for row in rows if row.comparison and row.comparison.decision.outcome == TOO_FEW]
     if not weak:
         return
@@ -232,17 +232,22 @@ def check_seeds(rows: Sequence[ComparisonRow]) -> Iterator[IntegrityFinding]:
     more = [_show_more(comparison) for _, comparison in weak]
     needs = [f"{row.name} ({what})" for (row, _), what in zip(weak, more, strict=True)]
     shown = list_first(needs) if len({*more}) > 1 or len(weak) == 1 else f"{more[0]}"
+    steps = sorted({row.step for row, _ in weak if row.step is not None})
+    where = f" at step {list_first([f'{step:g}' for step in steps])}" if steps else ""
     yield IntegrityFinding(
         IntegrityKind.TOO_FEW_SEEDS,
         f"{len(weak)} of {len(rows)} comparisons {'has' if len(weak) == 1 else 'have'} {' or '.join(map(str, counts))} "
-        f"{'seed' if counts == [1] else 'seeds'} per arm; with fewer than {MIN_SEEDS} no verdict is given: "
+        f"{'seed' if counts == [1] else 'seeds'} per arm{where}; with fewer than {MIN_SEEDS} no verdict is given: "
         f"{shown}{_explain_power([comparison for _, comparison in weak]) if 'by excluding' in shown else ''}",
+        is_fault=False,
         data={"num_seeds": counts, "comparisons": [row.name for row, _ in weak]},
     )
 
 
 def _show_more(comparison: Comparison) -> str:
     more = comparison.plan.more
+    if comparison.question.is_still_training:
+        return "how many more would settle it is not estimated while its runs still train"
     if comparison.data.num_seeds < 2 or math.isnan(more):
         return "one seed shows no spread to plan from"
     if math.isinf(more):

@@ -11,6 +11,7 @@ class IntegrityKind(Enum):
 
     REPEATED_VALUES = "repeated values"
     MIXED_UNITS = "mixed units"
+    CHECKS_LEFT_OUT = "checks left out"
     ONE_ANSWER = "one answer only"
     IMPOSSIBLE_VALUES = "impossible values"
     SPREAD_OF_ONE_SEED = "spread of one seed"

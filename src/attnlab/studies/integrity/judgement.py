@@ -10,7 +10,9 @@ from .analysis import PRESUMED, AnalysisTerms, ComparisonRow, TableAnalysis, ana
 from .checks.averages import check_averages
 from .checks.budgets import check_budgets
 from .checks.differences import check_differences
+from .checks.impossible_spreads import find_impossible_spreads
 from .checks.impossible_values import ImpossibleValues, find_impossible
+from .checks.left_out import check_left_out
 from .checks.means import check_means, check_spread_of_one_seed
 from .checks.predictions import check_predictions
 from .checks.repetition import check_repetition
@@ -74,7 +76,7 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     asked = options.find_units(table)
     settled, units, mixed = settle_units(table, asked)
     settled, other_units, of_spreads = settle_spread_units(settled, units, asked)
-    impossible = list(find_impossible(settled, units))
+    impossible = [*find_impossible(settled, units), *find_impossible_spreads(settled, units, other_units)]
     left_out = list(dict.fromkeys(cell for values in impossible for cell in values.cells))
     primary = options.find_primary(settled)
     smallest, floors = options.find_smallest(settled, units), options.find_floors(settled, units)
@@ -92,7 +94,12 @@ def judge(table: ResultTable, options: JudgeOptions | None = None) -> Judgement:
     findings += check_lone_seed(possible, analyses[-1].step) if analyses else ()
     findings += [*check_spread_of_one_seed(table), *check_missing(settled), *check_budgets(table)]
     findings += [*check_seeds(analyses[-1].rows), *check_means(settled)] if analyses else ()
-    findings += [*check_stated_summaries(table), *check_averages(table), *check_differences(table)]
+    findings += [
+        *check_left_out(table, options.num_examples),
+        *check_stated_summaries(table),
+        *check_averages(table),
+        *check_differences(table),
+    ]
     findings += check_summaries(table, options.summary) if options.summary is not None else ()
     changes = tuple(_find_changes(settled, analyses[-1], terms)) if analyses and left_out else ()
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)

@@ -32,13 +32,21 @@ def find_repeats(path: Path, text: str) -> list[IntegrityFinding]:
 
 @pytest.mark.parametrize(
     ("file", "text", "metric"),
-    [("t.csv", ONE_ROW, "score"), ("accuracy.csv", ONE_ROW, "accuracy"), ("t.csv", TWO_ROWS, "acc"),
-     ("t.tex", LATEX, "acc")],
+    [("t.csv", ONE_ROW.replace("QQP", "RTE"), "accuracy"), ("accuracy.csv", ONE_ROW, "accuracy"),
+     ("t.csv", TWO_ROWS, "acc"), ("t.tex", LATEX, "acc")],
 )  # fmt: skip
 def test_a_copied_task_is_a_fault(tmp_path: Path, file: str, text: str, metric: str) -> None:
     (finding,) = find_repeats(tmp_path / file, text)
     assert finding.is_fault
-    assert finding.sentence.startswith(f"QQP has the {metric} of MNLI in all 4 arms (softmax 84.13, ")
+    task = "RTE" if "RTE" in text else "QQP"
+    assert finding.sentence.startswith(f"{task} has the {metric} of MNLI in all 4 arms (softmax 84.13, ")
+
+
+def test_a_copied_task_with_another_metric(tmp_path: Path) -> None:
+    (finding,) = find_repeats(tmp_path / "t.csv", ONE_ROW)
+    assert finding.sentence.startswith("accuracy or F1 of QQP has the values of accuracy of MNLI in all 4 arms")
+    same_task = "method,MNLI acc,MNLI F1\n" + "".join(f"{arm},{score},{score}\n" for arm, score in ARMS.items())
+    assert not find_repeats(tmp_path / "t.csv", same_task)
 
 
 def test_a_copied_task_of_seeds_under_two_rows(tmp_path: Path) -> None:

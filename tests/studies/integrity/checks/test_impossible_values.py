@@ -35,6 +35,20 @@ def test_an_accuracy_that_is_no_share(tmp_path: Path, percent: bool, asked: int 
     assert found.findings[0].places == ("line 9, value",)
 
 
+def test_tasks_have_evaluation_sets_of_their_own(tmp_path: Path) -> None:
+    sizes = {"RTE": 277, "SST-2": 872}
+    rows = []
+    for at, arm in enumerate("ab"):
+        for seed in range(6):
+            shares = [round(n * (0.7 + at * 0.02 + seed / 90)) / n for n in sizes.values()]
+            rows.append(",".join([arm, str(seed), *(f"{100 * share:.4f}" for share in shares)]))
+    assert judge_file(write_rows(tmp_path, "arm,seed,RTE acc,SST-2 acc", rows)).is_clean
+    rows[3] = ",".join([*rows[3].split(",")[:2], "75.1234", rows[3].split(",")[3]])
+    found = judge_file(write_rows(tmp_path, "arm,seed,RTE acc,SST-2 acc", rows))
+    (sentence,) = [finding.sentence for finding in found.faults]
+    assert "acc is a multiple of 1/277 (guessed: the others are, as on RTE's validation set); 75.1234" in sentence
+
+
 def test_rounded_shares_are_possible(tmp_path: Path) -> None:
     records = make_records(Recipe(metrics=("accuracy",), num_examples=277, decimals=3, percent=False))
     assert judge_file(write_long(tmp_path / "t.csv", records, 3), num_examples=277).is_clean

@@ -67,7 +67,7 @@ def test_averages_over_tasks_are_no_task(tmp_path: Path, name: str) -> None:
     assert in_rows.groups == ["rte", "mrpc"]
     assert f"not compared, as a mean of other groups: '{name}'" in in_rows.layout
     columns = judge_file(write_rows(tmp_path, f"model,rte,mrpc,{name}", ["base,1,2,1.5", "ours,2,3,2.5"])).table
-    assert columns.metrics == ["rte", "mrpc"]
+    assert columns.groups == ["rte", "mrpc"]
     assert f"not compared, as means or spreads of others: '{name}'" in columns.layout
 
 

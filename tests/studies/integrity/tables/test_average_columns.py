@@ -16,7 +16,7 @@ NAMES = ["GLUE Avg", "Avg.", "Average score", "avg over tasks", "Mean (GLUE)", "
 @pytest.mark.parametrize("name", NAMES)
 def test_averages_are_no_metrics_and_are_named(tmp_path: Path, name: str) -> None:
     table = read_table(write_text(tmp_path, f"method,MNLI,QQP,SST-2,{name}\n{ROWS}"))
-    assert table.metrics == ["MNLI", "QQP", "SST-2"]
+    assert table.groups == ["MNLI", "QQP", "SST-2"]
     assert f"not compared, as means or spreads of others: '{name}'" in table.layout
     assert [average.text for average in table.averages] == ["88.8", "89.5"]
 
@@ -36,15 +36,15 @@ def test_a_mean_that_is_no_average_of_the_others_stays_a_score(tmp_path: Path) -
     settings = read_table(write_text(tmp_path, "method,blocks,width,Average score\nbase,4,128,70.1\nours,4,64,71.9\n"))
     assert settings.metrics == ["score"]
     means = read_table(write_text(tmp_path, "method,MNLI mean,QQP mean,SST mean\nbase,84.1,90.2,92\nours,85,90,93\n"))
-    assert means.metrics == ["MNLI", "QQP", "SST"]
+    assert (means.groups, means.metrics) == (["MNLI", "QQP", ""], ["accuracy", "accuracy or F1", "SST"])
 
 
 def test_an_unclear_average_is_refused_and_the_map_settles_it(tmp_path: Path) -> None:
     path = write_text(tmp_path, f"method,MNLI,QQP,SST-2,QA avg\n{ROWS.replace('88.8', '86.0')}".replace("89.5", "87.0"))
     with pytest.raises(RequestError, match=r"is 'QA avg' of '.*' an average of 'MNLI', .* value=MNLI\+QQP\+SST-2"):
         read_table(path)
-    assert read_table(path, "value=MNLI+QQP+SST-2").metrics == ["MNLI", "QQP", "SST-2"]
-    assert read_table(path, "value=MNLI+QQP+SST-2+QA avg").metrics == ["MNLI", "QQP", "SST-2", "QA"]
+    assert read_table(path, "value=MNLI+QQP+SST-2").groups == ["MNLI", "QQP", "SST-2"]
+    assert read_table(path, "value=MNLI+QQP+SST-2+QA avg").groups == ["MNLI", "QQP", "SST-2", ""]
 
 
 def test_an_average_is_over_the_columns_that_it_names() -> None:

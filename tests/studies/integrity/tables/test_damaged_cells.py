@@ -55,4 +55,4 @@ def test_other_columns_may_hold_numbers_and_words(text: str, tmp_path: Path) -> 
 
 def test_columns_that_the_user_names_are_the_only_scores(tmp_path: Path) -> None:
     path = write_text(tmp_path, "model,MNLI,RTE\nbase,84.1,66.1\nours,85.1,tbd\n")
-    assert read_table(path, "value=MNLI").metrics == ["MNLI"]
+    assert read_table(path, "value=MNLI").groups == ["MNLI"]

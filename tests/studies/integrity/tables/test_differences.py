@@ -94,13 +94,13 @@ def test_what_is_no_difference(tmp_path: Path, text: str) -> None:
 
 def test_the_map_decides(tmp_path: Path) -> None:
     path = write_text(tmp_path, COLUMN.format("Δ", "0.0", "+0.8", "+0.4"))
-    assert read_table(path, "differences=none").metrics == ["MNLI", "Δ"]
-    assert read_table(path, "value=MNLI+Δ").metrics == ["MNLI", "Δ"]
-    assert read_table(path, read_table(path).mapping).metrics == ["MNLI"]
+    assert read_table(path, "differences=none").metrics == ["accuracy", "Δ"]
+    assert read_table(path, "value=MNLI+Δ").metrics == ["accuracy", "Δ"]
+    assert read_table(path, read_table(path).mapping).groups == ["MNLI"]
     with pytest.raises(RequestError, match="differences=Delta names no column or row"):
         read_table(path, "differences=Delta")
     plain = write_text(tmp_path, "method,MNLI,other\nbase,84.1,1\nours,84.9,2\n")
-    assert judge(read_table(plain, "differences=other")).table.metrics == ["MNLI"]
+    assert judge(read_table(plain, "differences=other")).table.groups == ["MNLI"]
 
 
 def test_a_row_of_differences_beside_unreadable_cells_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ Two tasks are different examples, so that at least a quarter of the variance bet
 own. Two independent values with the SD σ/2 are rounded to the same multiple of r with probability at most erf(r/σ).
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -45,24 +46,34 @@ def _split_metric(name: str) -> tuple[str, str]:
 
 
 def find_copied_tasks(table: ResultTable, odds: float, known: Collection[str]) -> Iterator[IntegrityFinding]:
-    """Find tasks with equal scores in all runs, unless chance explains it. known: places that are reported already."""
+    """Find tasks with equal scores in all runs, unless chance explains it. known: places that are reported already.
+
+    Metrics of one task may be equal by definition, as accuracy and micro F1 are; those of two tasks are not.
+    """
     names = {cell.place: cell.metric for cell in table.values}
+    has_tasks = {(cell.metric, cell.group) for cell in table.values if cell.group}
     table = split_tasks_from_metrics(table)
-    for metric, of_metric in group_cells(table.values, lambda cell: cell.metric).items():
-        resolution = find_resolution(metric, of_metric)[0]
-        tasks = {
-            task: {(cell.arm, cell.seed, cell.step): cell for cell in cells}
-            for task, cells in group_cells(of_metric, lambda cell: cell.group).items()
-        }
-        num_pairs = len(tasks) * (len(tasks) - 1) // 2
-        equal = [pair for pair in combinations(tasks, 2) if _are_equal(tasks[pair[0]], tasks[pair[1]])]
-        for first, second in equal:
-            cells = list(tasks[second].values())
-            if not {cell.place for cell in cells} <= {*known}:
-                columns = [names[task[0].place] for task in ([*tasks[first].values()], cells)]
-                yield _report(
-                    metric, (first, second), columns, cells, _bound_chance(cells, resolution) * num_pairs < odds
-                )
+    columns = group_cells(table.values, lambda cell: (cell.metric, cell.group))
+    resolutions = {
+        metric: find_resolution(metric, cells)[0]
+        for metric, cells in group_cells(table.values, lambda cell: cell.metric).items()
+    }
+    runs = {key: {(cell.arm, cell.seed, cell.step): cell for cell in cells} for key, cells in columns.items()}
+    pairs = [
+        (first, second)
+        for first, second in combinations(columns, 2)
+        if first[0] == second[0] or (first[1] != second[1] and {first, second} <= has_tasks)
+    ]
+    num_pairs = Counter(first[0] if first[0] == second[0] else "" for first, second in pairs)
+    for first, second in pairs:
+        cells = columns[second]
+        if not _are_equal(runs[first], runs[second]) or {cell.place for cell in cells} <= {*known}:
+            continue
+        metric = first[0] if first[0] == second[0] else ""
+        resolution = max(resolutions[first[0]], resolutions[second[0]])
+        is_certain = _bound_chance(cells, resolution) * num_pairs[metric] < odds
+        metrics = [names[columns[key][0].place] for key in (first, second)]
+        yield _report((first, second), metrics, cells, is_certain)
 
 
 def _are_equal(first: Mapping[RunKey, Cell], second: Mapping[RunKey, Cell]) -> bool:
@@ -80,18 +91,20 @@ def _bound_chance(cells: Sequence[Cell], resolution: float) -> float:
 
 
 def _report(
-    metric: str, tasks: Sequence[str], columns: Sequence[str], cells: Sequence[Cell], is_certain: bool
+    keys: Sequence[tuple[str, str]], columns: Sequence[str], cells: Sequence[Cell], is_certain: bool
 ) -> IntegrityFinding:
-    """Report equal tasks. columns: the names of the metrics in the table, which tell them apart if they differ."""
+    """Report equal tasks, by metric and task. columns: their metrics in the table, which may tell them apart."""
     shown = list_first([f"{cell.arm} {cell.text}" for cell in cells], 3)
     reason = (
         "Chance produces this in less than one of 1000 tables: one column is probably a copy of the other"
         if is_certain
         else "At this precision it may be a copy or a coincidence"
     )
-    first, second = tasks
-    what = f"{second} has the {metric} of {first}"
-    if columns[0] != columns[1] and not (first and second):
+    (first_metric, first), (second_metric, second) = keys
+    what = f"{second} has the {second_metric} of {first}"
+    if first_metric != second_metric:
+        what = f"{second_metric} of {second} has the values of {first_metric} of {first}"
+    elif columns[0] != columns[1] and not (first and second):
         what = f"'{columns[1]}' has the values of '{columns[0]}'"
     arms = len({cell.arm for cell in cells})
     return IntegrityFinding(
@@ -99,5 +112,5 @@ def _report(
         f"{what} in all {arms} arms ({shown}). {reason}",
         is_fault=is_certain,
         places=tuple(cell.place for cell in cells),
-        data={"steps": list(dict.fromkeys(cell.step for cell in cells)), "tasks": [*tasks]},
+        data={"steps": list(dict.fromkeys(cell.step for cell in cells)), "tasks": [first, second]},
     )

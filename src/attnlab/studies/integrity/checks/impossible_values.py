@@ -37,7 +37,8 @@ def find_impossible(table: ResultTable, units: Units) -> Iterator[ImpossibleValu
             yield from _find_beyond_limits(metric, of_scale, scale)
             of_runs = [cell for cell in of_scale if not cell.is_mean]
             for n, of_size in group_cells(of_runs, lambda cell: cell.num_examples).items():
-                yield from _find_no_multiples(metric, of_size, scale, n)
+                for of_set in _split_by_set(metric, of_size, scale, n):
+                    yield from _find_no_multiples(metric, of_set, scale, n)
             yield from _find_impossible_means(metric, [cell for cell in of_scale if cell.is_mean], scale)
     yield from _find_below_exact_match(table, units)
 
@@ -60,6 +61,19 @@ def _find_beyond_limits(metric: str, cells: Sequence[Cell], scale: float | None)
         yield ImpossibleValues(_report(f"{limits}; {_show_misfits(wrong)}", wrong), tuple(wrong))
 
 
+def _split_by_set(metric: str, cells: list[Cell], scale: float | None, given: int | None) -> list[list[Cell]]:
+    """Return the cells of each evaluation set: of each group, if n is not given and all of them fit no known set."""
+    is_one_set = given is not None or scale is None or _guess_size(metric, cells, scale) is not None
+    return [cells] if is_one_set else list(group_cells(cells, lambda cell: cell.group).values())
+
+
+def _guess_size(metric: str, cells: Sequence[Cell], scale: float) -> int | None:
+    """Return the number of examples of the known set that the values within the limits fit; None if there is none."""
+    inside = [cell for cell in cells if 0 <= cell.number <= scale]
+    _, rounding = metrics.find_resolution(metric, inside)
+    return metrics.find_known_set(np.unique([cell.number for cell in inside]), scale, rounding)
+
+
 def _find_no_multiples(
     metric: str, cells: Sequence[Cell], scale: float | None, given: int | None
 ) -> Iterator[ImpossibleValues]:  # fmt: skip
@@ -70,7 +84,7 @@ def _find_no_multiples(
     inside = [cell for cell in cells if 0 <= cell.number <= scale]
     values = np.array([cell.number for cell in inside])
     _, rounding = metrics.find_resolution(metric, inside)
-    n = given or metrics.find_known_set(np.unique(values), scale, rounding)
+    n = given or _guess_size(metric, inside, scale)
     if n is None:
         return
     fits = metrics.are_multiples(values, n, scale, rounding)

@@ -69,8 +69,8 @@ class TableLayout:
         is_unnamed = not name or (" ".join(split_words(name)) in GENERAL and self.metric != UNNAMED)
         return self.metric if is_unnamed else name
 
-    def describe(self) -> Iterator[str]:
-        """Say how the file was read."""
+    def describe(self, is_metric_used: bool = False) -> Iterator[str]:
+        """Say how the file was read. is_metric_used: whether scores have the metric that --metric names."""
         rows, roles, pattern = self.rows, self.roles, self.pattern
         if rows.form:
             yield rows.form
@@ -100,7 +100,7 @@ class TableLayout:
             yield f"metric {self.metric} (from {self.source}{f'; it is not a known name{hint}' if hint else ''})"
         elif self._lacks_metric():
             yield "metric not named (--metric NAME, such as accuracy)"
-        if self.unused_metric:
+        if self.unused_metric and not is_metric_used:
             yield f"--metric {self.unused_metric} not used, since the table names its metrics"
         yield from self._describe_columns()
         yield from rows.remarks

@@ -15,7 +15,7 @@ from .differences import set_differences_aside
 from .figure import CellFigure, has_last_digits, is_empty, parse_figure, parse_number
 from .formats.files import read_files
 from .intervals import check_interval, read_intervals
-from .layout import TableLayout
+from .layout import UNNAMED, TableLayout
 from .mapping import quote_map, read_map, read_table_number
 from .metrics import add_direction, split_words
 from .patterns import BASELINES
@@ -24,6 +24,7 @@ from .spreads import describe_spreads, settle_spreads
 from .stated_averages import read_stated_averages
 from .stated_summaries import read_stated_summaries
 from .table import Cell, ResultTable, Run, RunPredictions, group_cells, join_words
+from .task_metrics import split_tasks
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ def read_table(
             f"no scores were recognised in '{rows.name}', which has the columns {', '.join(map(repr, rows.header[:8]))}"
             ". Name the columns, for example --map arm=model,seed=run,value=accuracy"
         )
+    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.are_tasks else {}
+    cells, budgets, tasks = split_tasks(cells, budgets, "" if layout.metric == UNNAMED else layout.metric)
     check_aggregates(layout, cells)
     intervals = read_intervals(layout, hints.spread)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else "ci" if intervals else None)
@@ -65,12 +68,12 @@ def read_table(
     cells, averages = drop_averages(cells)
     cells, unreported = drop_unreported(cells, rows.is_for_readers)
     arms = list(dict.fromkeys([*(cell.arm for cell in cells), *(run.arm for run in predictions)]))
-    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.are_tasks else {}
     short = next((row[name] for _, row in rows.rows for name in layout.roles.values if has_last_digits(row[name])), "")
     notation = [f"{short} is read as a mean with an uncertainty of its last digits"] if short else []
     changes = _describe_changes(layout)
     words = (
-        *layout.describe(),
+        *layout.describe(any(hints.metric == cell.metric for cell in cells)),
+        *tasks,
         *describe_spreads(cells, spreads),
         *notation,
         *intervals,
