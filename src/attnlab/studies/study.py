@@ -36,7 +36,7 @@ from .integrity.study.examination import count_left_out, describe_left_out
 from .ledger.database import Ledger
 from .ledger.disk import refuse_network
 from .notebook_view import NotebookView
-from .plan.audit_keys import find_audited_task, is_causal_task, list_lines
+from .plan.audit_keys import LEAKS, find_audited_task, is_causal_task, list_lines
 from .plan.installed_arms import InstalledArm, mark_key
 from .plan.learning_budget import list_budget_warnings
 from .plan.matching import Matching
@@ -51,8 +51,6 @@ from .run.execution import Execution, PlanMore, Say, Tick, start_workers_early
 from .run.matching_record import record_matching
 from .run.overlap import count_overlaps
 from .run.trials import note_planned, score_results
-
-LEAKS = "its audit finds a leak"
 
 
 @dataclass(frozen=True, repr=False)

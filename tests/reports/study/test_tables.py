@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.reports.study.contents import collect_contents
-from attnlab.reports.study.tables import write_csv, write_latex, write_markdown, write_per_seed, write_summary
+from attnlab.reports.study.latex import write_latex
+from attnlab.reports.study.tables import write_csv, write_markdown, write_per_seed, write_summary
 from attnlab.studies.answers.study_folder import open_record
 
 from .made import BASE, HIGH, Made
@@ -72,6 +73,23 @@ def test_latex_and_markdown_show_special_signs_as_they_are(tmp_path: Path) -> No
     assert len(rows) == 4
     assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
     assert "BETTER" in rows[3]
+
+
+def test_the_latex_table_stands_alone(folder: Path) -> None:
+    table = (folder / "tables" / "results.tex").read_text(encoding="utf-8")
+    assert "Means and SDs over seeds of accuracy (higher is better)" in table
+    assert "Differences are to dot with intervals at 95" in table
+    assert (
+        r"better: \texttt{cosine \textbar{} softmax}; leaking: \texttt{dot \textbar{} softmax \textbar{} mask(after)}"
+        in table
+    )
+    assert r"leaking & 0.906$\dagger$ & " in table
+    assert r"$\dagger$ measured with access to future tokens." in table
+    with open_record(folder) as record:
+        notes = collect_contents(record).headline.list_notes()
+    assert notes
+    plain = table.replace("$-$", "−").replace("--", "–").replace(r"\%", "%").replace(r"\_", "_")
+    assert all(note.removesuffix(".") in plain for note in notes)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex: apt-get install texlive-latex-base")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from attnlab.statistics.formatting import show_value
 from attnlab.statistics.verdict import AT_CEILING, BETTER, SAME, STILL_TRAINING, WORSE
 from attnlab.studies.answers.study_folder import Record
 
@@ -10,7 +11,7 @@ from .results import ArmRow
 
 MAX_ARMS = 3
 """Arms about each of which the answer has a clause; of more, it has their numbers."""
-MAX_NAMES = 3
+MAX_NAMES = 6
 CLAUSES: Mapping[str, str] = {
     BETTER: "better than {}", WORSE: "worse than {}", SAME: "not meaningfully different from {}",
     AT_CEILING: "at the ceiling, as is {}", "": "not distinguished from {}",
@@ -18,18 +19,20 @@ CLAUSES: Mapping[str, str] = {
 """What is said of an arm, by the outcome of its verdict, in the order of interest."""
 
 
-def write_answer(record: Record, rows: Sequence[ArmRow]) -> str:
-    """Answer the question of a study in one sentence. rows: the arms that were compared, in every phase and size."""
+def write_answer(record: Record, rows: Sequence[ArmRow], baselines: Mapping[tuple[str, str], ArmRow]) -> str:
+    """Answer the question of a study in one sentence.
+
+    rows: the arms that were compared, in every phase and size. baselines: the baseline in each of these.
+    """
     if not record.is_whole:
         return f"There is no answer yet: {record.num_ended} of {len(record.runs)} runs have ended."
     if not rows:
         return "The study compares nothing: it has no second arm, or no smallest difference of interest."
     arms = list(dict.fromkeys(row.arm for row in rows))
-    has_several = len({(row.phase, row.size) for row in rows}) > 1
     clauses = (
-        [_write_clause(record, [row for row in rows if row.arm == arm], has_several) for arm in arms]
+        [_write_clause([row for row in rows if row.arm == arm], baselines) for arm in arms]
         if len(arms) <= MAX_ARMS
-        else _count_outcomes(record, rows, has_several)
+        else _count_outcomes(rows, record.design.baseline, len(baselines) > 1)
     )
     return "; ".join(clauses) + "."
 
@@ -51,38 +54,60 @@ def find_outcome(row: ArmRow) -> str:
     return next((outcome for outcome in CLAUSES if outcome and verdict.startswith(outcome)), "")
 
 
-def _write_clause(record: Record, rows: Sequence[ArmRow], has_several: bool) -> str:
-    arm, baseline = rows[0].arm, record.design.baseline
-    if obstacle := next((row.answer.verdict for row in rows if row.answer and is_not_comparable(row)), ""):
-        return f"{arm} is not comparable ({obstacle.partition(' (')[2].removesuffix(')')})"
+def _write_clause(rows: Sequence[ArmRow], baselines: Mapping[tuple[str, str], ArmRow]) -> str:
+    arm, (baseline, *_) = rows[0].arm, baselines.values()
+    if obstacle := next(filter(None, map(_find_obstacle, rows)), ""):
+        return f"{arm} is not comparable ({obstacle})"
     parts = []
     for outcome, words in CLAUSES.items():
-        places = [_write_place(row, has_several) for row in rows if find_outcome(row) == outcome]
+        found = [row for row in rows if find_outcome(row) == outcome]
+        places = [_write_place(row, baselines[row.phase, row.size], len(baselines) > 1) for row in found]
         if places:
-            parts.append(f"{words.format(baseline)} {_join(places)}".strip())
+            parts.append(f"{words.format(baseline.arm)} {_join(places)}".strip())
     return f"{arm} is {_join(parts)}"
 
 
-def _write_place(row: ArmRow, has_several: bool) -> str:
+def _find_obstacle(row: ArmRow) -> str:
+    """Return why an arm is not comparable; empty if it is."""
+    if row.answer is None or not is_not_comparable(row):
+        return ""
+    return row.answer.verdict.partition(" (")[2].removesuffix(")")
+
+
+def _write_place(row: ArmRow, baseline: ArmRow, has_several: bool) -> str:
     comparison = get_fair_comparison(row)
-    number = "" if comparison is None else f"{row.figure} {write_difference(comparison)}"
-    details = ", ".join(filter(None, (number, "still training" if _is_still_training(row) else "")))
+    details = []
+    if comparison is not None:
+        # Both figures: the difference of two shares alone reads as a share, such as an accuracy of −0.74.
+        details.append(f"{row.figure} {show_value(row.summary.mean)} against {show_value(baseline.summary.mean)}")
+        details += [write_difference(comparison)] if comparison.question.scale == "log" else []
+    details += ["still training"] if _is_still_training(row) else []
     where = f"in {row.phase}, {row.size}" if has_several else ""
-    return " ".join(filter(None, (where, f"({details})" if details else "")))
+    return " ".join(filter(None, (where, f"({', '.join(details)})" if details else "")))
 
 
-def _count_outcomes(record: Record, rows: Sequence[ArmRow], has_several: bool) -> list[str]:
-    fair = [row for row in rows if not is_not_comparable(row)]
-    clauses = []
+def _count_outcomes(rows: Sequence[ArmRow], baseline: str, has_several: bool) -> list[str]:
+    """Count the arms of each outcome, or in several phases and sizes the comparisons, and name them."""
+    grouped: dict[str, list[ArmRow]] = {}
     for outcome, words in CLAUSES.items():
-        found = [row for row in fair if find_outcome(row) == outcome]
-        if found:
-            names = dict.fromkeys(f"{row.arm} in {row.phase}, {row.size}" if has_several else row.arm for row in found)
-            listed = f" ({', '.join(names)})" if len(names) <= MAX_NAMES else ""
-            clauses.append(f"{len(found)} are {words.format(record.design.baseline)}{listed}")
-    if apart := len(rows) - len(fair):
-        clauses.append(f"{apart} are not comparable")
-    return [f"Of {len(rows)} comparisons, {clauses[0]}", *clauses[1:]]
+        for row in (row for row in rows if not is_not_comparable(row) and find_outcome(row) == outcome):
+            still = " so far, still training" if _is_still_training(row) else ""
+            grouped.setdefault(f"{words.format(baseline)}{still}", []).append(row)
+    for row in filter(is_not_comparable, rows):
+        grouped.setdefault(f"not comparable: {_find_obstacle(row)}", []).append(row)
+    clauses = [_count_arms(words, found, has_several) for words, found in grouped.items()]
+    total = f"Of {len(rows)} comparisons" if has_several else f"Of {len(rows)} arms"
+    return [f"{total}, {clauses[0]}", *clauses[1:]]
+
+
+def _count_arms(words: str, rows: Sequence[ArmRow], has_several: bool) -> str:
+    names = list(dict.fromkeys(f"{row.arm} in {row.phase}, {row.size}" if has_several else row.arm for row in rows))
+    more = [f"{len(names) - MAX_NAMES + 1} more"] if len(names) > MAX_NAMES else []
+    listed = "; ".join if has_several else ", ".join
+    named = listed([*names[: MAX_NAMES - len(more)], *more])
+    if has_several:
+        return f"{len(rows)} {'finds' if len(rows) == 1 else 'find'} the arm {words} ({named})"
+    return f"{len(rows)} {'is' if len(rows) == 1 else 'are'} {words} ({named})"
 
 
 def _join(parts: Iterable[str]) -> str:

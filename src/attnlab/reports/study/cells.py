@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from attnlab.statistics import Comparison
 from attnlab.statistics.formatting import show, show_p, show_value, signed
 from attnlab.statistics.stability import UNKNOWN
+from attnlab.studies.plan.audit_keys import LEAKS
 
 from .results import ArmRow
 
@@ -90,6 +91,11 @@ def get_comparison(row: ArmRow) -> Comparison | None:
 def is_not_comparable(row: ArmRow) -> bool:
     """Whether an arm is not comparable, so that its difference must not be shown."""
     return row.answer is not None and row.answer.verdict.startswith("NOT COMPARABLE")
+
+
+def has_leak(row: ArmRow) -> bool:
+    """Whether the figures of an arm were measured with access to future tokens."""
+    return is_not_comparable(row) and row.answer is not None and LEAKS in row.answer.verdict
 
 
 def get_fair_comparison(row: ArmRow) -> Comparison | None:

@@ -10,6 +10,7 @@ from attnlab.studies.answers.analysis import Answer, common_notes, explain_answe
 from attnlab.studies.answers.joint_answer import JointAnswer
 from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.file.smoke_test import describe_smoke_test
+from attnlab.studies.plan.audit_keys import list_lines
 from attnlab.studies.plan.planning import PlannedRun
 from attnlab.training.spec import LANGUAGE
 
@@ -45,6 +46,8 @@ class Headline:
     question: str
     answer: str
     """The answer in one sentence, or why there is none."""
+    arms: Sequence[tuple[str, str]]
+    """The arms whose names do not say what they are, each with its line."""
     state: str
     """The progress of the study, and the length of training of its phases."""
     smoke_test: str
@@ -60,6 +63,16 @@ class Headline:
     targets: tuple[str, ...] = ()
     """The verdicts on targets, in the section about them."""
 
+    def list_notes(self) -> list[str]:
+        """List the notes of all verdicts, each once, after the arms and places that it is about."""
+        subjects: dict[str, list[str]] = {}
+        for sentence in (*self.joint, *self.verdicts, *self.apart):
+            place = " ".join(filter(None, (sentence.arm, sentence.where)))
+            for note in sentence.notes:
+                subjects.setdefault(note, []).append(place)
+        single = [f"{'; '.join(dict.fromkeys(places))}: {note}" for note, places in subjects.items()]
+        return [*single, *(f"{note[:1].upper()}{note[1:]}" for note in self.notes)]
+
     @property
     def meanings(self) -> list[tuple[str, str, str]]:
         """The words on the page, each once: anchor, word and meaning."""
@@ -74,7 +87,10 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
     rows = [(place, row) for place in places for row in place.rows if row.answer is not None]
     has_several = len({(place.phase, place.size) for place, _ in rows}) > 1
     common = common_notes(record.answers)
-    answer = write_answer(record, [row for _, row in rows if not record.design.is_aa(row.arm)])
+    baselines = {(place.phase, place.size): row for place in places for row in place.rows if row.is_baseline}
+    compared = [row for _, row in rows if not record.design.is_aa(row.arm)]
+    of_compared = {place: baselines[place] for place in dict.fromkeys((row.phase, row.size) for row in compared)}
+    answer = write_answer(record, compared, of_compared)
     rows.sort(key=lambda pair: rank_interest(pair[1]))
     units = {phase.name: "document" if phase.task.lower() in LANGUAGE else "example" for phase in record.design.phases}
     sentences = [
@@ -84,6 +100,7 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
     return Headline(
         record.design.question or f"the study '{record.design.name}'",
         answer,
+        list_named_arms(record),
         " ".join([_describe_state(record), _describe_training_length(record)]).rstrip(),
         _make_sentence_case(describe_smoke_test(record.design)),
         next((answer.registration for answer in record.answers if answer.registration), ""),
@@ -94,6 +111,12 @@ def make_headline(record: Record, places: Sequence[PhaseResults]) -> Headline:
         [_make_joint_sentence(answer) for answer in record.joint_answers],
         tuple(target.verdict for target in record.targets),
     )  # fmt: skip
+
+
+def list_named_arms(record: Record) -> list[tuple[str, str]]:
+    """List the arms with the mechanisms that they stand for, except those that have their line as a name."""
+    arms = {arm: ", ".join(list_lines(record.design, arm)) for arm in list_arms(record)}
+    return [(arm, lines) for arm, lines in arms.items() if arm != lines]
 
 
 def _explain_stability(answers: Sequence[Answer]) -> list[str]:

@@ -13,8 +13,9 @@ from .figures import KINDS, TRACES
 from .files import make_place, remove_stale_figures, write_atomically
 from .joint import COLUMNS as JOINT_COLUMNS
 from .joint import list_joint_rows
+from .latex import write_latex
 from .page import Drawing, draw_figures, render_page
-from .tables import write_csv, write_latex, write_markdown, write_per_seed, write_summary, write_targets
+from .tables import write_csv, write_markdown, write_per_seed, write_summary, write_targets
 
 REPORT = "report.html"
 TABLES, FIGURES = "tables", "figures"

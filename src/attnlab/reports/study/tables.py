@@ -1,4 +1,4 @@
-"""The results as tables: CSV with a line for every run or for every arm, Markdown, and LaTeX.
+"""The results as tables: CSV with a line for every run or for every arm, and Markdown.
 
 Spreadsheets read a text that begins with = + - or @ as a formula, so such a text gets an apostrophe.
 """
@@ -14,7 +14,7 @@ from attnlab.studies.answers.study_folder import Record
 from attnlab.studies.answers.target import TargetAnswer
 from attnlab.visible import make_visible
 
-from .cells import COLUMNS, choose_columns, get_comparison, is_not_comparable
+from .cells import COLUMNS, get_comparison, is_not_comparable
 from .headline import Headline
 from .results import PhaseResults, find_status, read_number
 from .trainingset import read_training_figures
@@ -29,15 +29,6 @@ SUMMARY = (
     "level", "p", "method", "hedges_g", "rho", "is_comparable", "verdict", "stability", "tokens_per_second", "seconds",
     "operations", "parameters", "trained",
 )  # fmt: skip
-LATEX_COLUMNS = ("arm", "phase", "size", "mean", "SD", "difference", "interval", "verdict")
-LATEX_SIGNS = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$",
-    "α": r"$\alpha$", "ρ": r"$\rho$", "…": r"\ldots{}", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$",
-}  # fmt: skip
-LAST_KNOWN = 0x17F
-"""The last character of Latin Extended-A, which pdflatex knows."""
 MARKDOWN_COLUMNS = (
     "arm",
     "phase",
@@ -141,48 +132,10 @@ def write_markdown(headline: Headline, places: Sequence[PhaseResults]) -> str:
     for sentence in headline.joint:
         place = _escape_markdown(f"{sentence.arm}, {sentence.where}")
         lines.append(f"- {place}: {_escape_markdown(sentence.verdict)} {_escape_markdown(sentence.numbers)}".rstrip())
-    for sentence in (*headline.joint, *headline.verdicts, *headline.apart):
-        place = _escape_markdown(" ".join(filter(None, (sentence.arm, sentence.where))))
-        lines += [f"- {place}: {_escape_markdown(note)}" for note in sentence.notes]
+    lines += [f"- {_escape_markdown(f'{names}: {line}')}" for names, line in headline.arms]
+    lines += [f"- {_escape_markdown(note)}" for note in headline.list_notes()]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _escape_markdown(text: str) -> str:
     return MARKDOWN_SIGNS.sub(r"\\\1", make_visible(" ".join(text.split())))
-
-
-def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
-    """Write the results as LaTeX, with the question as caption; the table needs the package booktabs."""
-    arms = [row for place in places for row in place.rows]
-    columns = [name for name in choose_columns(arms) if name in LATEX_COLUMNS]
-    # A paragraph for the verdict, so that the table fits the width of a page.
-    letters = ["r" if arms and COLUMNS[name](arms[0]).is_number else "l" for name in columns[:-1]]
-    size = r"\scriptsize" if "phase" in columns else r"\footnotesize"
-    lines = [
-        r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering",
-        rf"\caption{{{_escape_latex(headline.question)} {_escape_latex(headline.state)}}}",
-        # Classes for articles leave no space between a caption and what is below it.
-        r"\vspace{1ex}", rf"{size}\setlength{{\tabcolsep}}{{3pt}}",
-        rf"\begin{{tabular}}{{@{{}}{''.join(letters)}p{{0.22\linewidth}}@{{}}}}", r"\toprule",
-        rf"{' & '.join(columns)} \\",
-        *(line for place in places for line in (r"\midrule", *_write_latex_rows(place, columns))),
-        r"\bottomrule", r"\end{tabular}", r"\end{table}",
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
-
-
-def _write_latex_rows(place: PhaseResults, columns: Sequence[str]) -> list[str]:
-    lines = []
-    for row in place.rows:
-        *cells, verdict = (_escape_latex(COLUMNS[name](row).text) for name in columns)
-        lines.append(rf"{' & '.join(cells)} & \raggedright {verdict} \tabularnewline")
-    return lines
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(LATEX_SIGNS.get(sign) or _spell_out(sign) for sign in " ".join(text.split()))
-
-
-def _spell_out(sign: str) -> str:
-    """Write a character that pdflatex cannot set by its number."""
-    return sign if sign.isprintable() and ord(sign) <= LAST_KNOWN else f"[U+{ord(sign):04X}]"

@@ -6,6 +6,8 @@ from ..file.design import Design
 
 CAUSAL_HEAD = "AutoModelForCausalLM"
 MARK = " (own stages "
+LEAKS = "its audit finds a leak"
+"""Why an arm is not compared, in its verdict."""
 
 
 def find_audited_task(study: Design) -> Any:
