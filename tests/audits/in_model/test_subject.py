@@ -41,7 +41,7 @@ def test_a_head_with_one_answer_for_a_sequence_is_left_out() -> None:
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**BERT))
     audit = attnlab.audit(model, checks=["padding", "gradient"])
     assert audit.passed
-    assert audit.subject.startswith("BertModel")
+    assert audit.subject.startswith("the BertModel in BertForSequenceClassification, ")
 
 
 @pytest.mark.usefixtures("own_checks")

@@ -41,6 +41,8 @@ class ModelSubject:
     causal: bool
     seed: int = 0
     is_moved: bool = False
+    whole: str = ""
+    """The class of the model that it is a part of, if the rest has no output per token, such as a classifier."""
 
     @classmethod
     def create(cls, model: nn.Module, causal: bool | None, seed: int = 0) -> Self:
@@ -52,10 +54,12 @@ class ModelSubject:
             )
         if not isinstance(getattr(config.get_text_config(), "vocab_size", None), int):
             raise RequestError(f"{type(model).__name__} has no vocabulary; an audit needs a model that takes tokens")
-        model = _find_part_with_token_outputs(model)
+        part = _find_part_with_token_outputs(model)
+        whole = "" if part is model else type(model).__name__
         if causal is None:
-            causal = _read_causality(model)
-        return cls(model, _test_causality(cls(model, True, seed)) if causal is None else causal, seed)
+            causal = _read_causality(part)
+        is_causal = _test_causality(cls(part, True, seed)) if causal is None else causal
+        return cls(part, is_causal, seed, whole=whole)
 
     @property
     def title(self) -> str:
@@ -63,7 +67,9 @@ class ModelSubject:
         num_parameters = sum(p.numel() for p in self.model.parameters())
         mechanism = mechanism_of(self.model)
         installed = "" if mechanism is None else f", with '{mechanism}'"
-        return f"{type(self.model).__name__}, {num_parameters:,} parameters{installed}"
+        name = type(self.model).__name__
+        part = f"the {name} in {self.whole}" if self.whole else name
+        return f"{part}, {num_parameters:,} parameters{installed}"
 
     @property
     def mechanism(self) -> Line | None:
