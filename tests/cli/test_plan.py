@@ -197,6 +197,15 @@ def test_a_claim_needs_no_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["seeds_per_arm"]["not paired"] == {"0.8": 26}
 
 
+def test_a_difference_with_the_spread_of_a_paired_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--difference", "0.4", "--spread", "0.5", "--power", "0.8", "--json"]) == 0
+    of_spread = json.loads(capsys.readouterr().out)
+    assert main(["plan", "--difference", "0.4", "--sd", "0.5", "--power", "0.8", "--json"]) == 0
+    of_arms = json.loads(capsys.readouterr().out)
+    # The SD of a difference of two arms of SD 0.5 with correlation 0.5 is 0.5.
+    assert of_spread["seeds_per_arm"] == {"paired": of_arms["seeds_per_arm"]["paired, correlation 0.5"]}
+
+
 def test_the_plan_of_a_file_says_how_power_is_counted(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", file, "--spread", "0.03", "--power", "0.001"]) == 0
     assert "power is how often a verdict finds the difference by its own rule" in " ".join(

@@ -104,9 +104,18 @@ def compare(
             is_paired=paired,
         )
         return compare_results(results, arm or [], read_hints(metric, seeds, spread), options, as_json)
-    if expand_path(results[0]).is_file():
+    if expand_path(results[0]).is_file() or _holds_lm_eval(results[0]):
         raise RequestError(f"compare takes two or more results; attnlab judge {results[0]} examines one table")
     return _compare_study(results[0], {"phase": phase or [], "size": size or [], "arm": arm or []}, as_json)
+
+
+def _holds_lm_eval(folder: str) -> bool:
+    """Tell whether a folder is none of a study, and has results of lm-eval."""
+    from attnlab.studies.answers.study_folder import LEDGER
+    from attnlab.studies.integrity.tables.formats.files import find_result_files
+
+    path = expand_path(folder)
+    return path.is_dir() and not (path / LEDGER).exists() and bool(find_result_files(path))
 
 
 def _is_list(text: str) -> bool:

@@ -1,9 +1,6 @@
 """`attnlab judge`: check a table of results for faults, and print what it shows."""
 
-import fnmatch
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,9 +12,6 @@ from attnlab.cli.options import AsJson
 from attnlab.cli.tables import print_below, print_json
 from attnlab.errors import RequestError
 from attnlab.inputs import check_regular, expand_path
-
-MAX_FOLDERS = 10_000
-"""Folders below the one given in which results are looked for."""
 
 
 def judge(
@@ -107,9 +101,11 @@ def _list_files(given: Sequence[str]) -> list[str]:
     if len(given) == 1 and folders and (folders[0] / "ledger.sqlite").exists():
         return []
     files: list[str] = []
+    from attnlab.studies.integrity.tables.formats.files import find_result_files
+
     for name in given:
         path = expand_path(name)
-        found = _find_results(path) if path.is_dir() else [str(path)]
+        found = find_result_files(path) if path.is_dir() else [str(path)]
         if not found:
             raise RequestError(
                 f"{name} holds no study: it has no ledger.sqlite, and no results*.json of lm-eval. A folder must hold "
@@ -117,15 +113,6 @@ def _list_files(given: Sequence[str]) -> list[str]:
             )
         files += found
     return files
-
-
-def _find_results(folder: Path) -> list[str]:
-    files: list[str] = []
-    for number, (place, _, names) in enumerate(os.walk(folder)):
-        if number == MAX_FOLDERS:
-            raise RequestError(f"{folder} holds more than {MAX_FOLDERS:,} folders; give the one that has the results")
-        files += [os.path.join(place, name) for name in fnmatch.filter(names, "results*.json")]
-    return sorted(files)
 
 
 def _judge_study(folder: str, given: Mapping[str, object], as_json: bool) -> int:

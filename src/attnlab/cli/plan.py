@@ -37,10 +37,12 @@ def plan(
         str | None, typer.Option(metavar="DIR", help="The folder of a pilot of the study file, such as 3 seeds of it.")
     ] = None,
     spread: Annotated[
-        float | None, typer.Option(metavar="SD", help="Without a pilot: the SD of the paired difference of one seed.")
+        float | None,
+        typer.Option(metavar="SD", help="Without a pilot: the SD of the paired difference of one seed."),
     ] = None,
     difference: Annotated[
-        float | None, typer.Option(metavar="D", help="Without a study: a difference of two arms, with --sd.")
+        float | None,
+        typer.Option(metavar="D", help="Without a study: a difference of arms, with --sd or --spread."),
     ] = None,
     sd: Annotated[
         str | None,
@@ -62,13 +64,16 @@ def plan(
     _check_numbers(power or POWERS, alpha, spread)
     load_plugins(plugin)
     if not path or difference is not None or sd is not None:
-        of_study = path or any(value is not None for value in (pilot, spread, budget, assign))
-        if of_study or difference is None or sd is None:
+        of_study = path or any(value is not None for value in (pilot, budget, assign))
+        if sd is not None and spread is not None:
+            raise RequestError("--difference takes --sd, the SDs of arms, or --spread, that of a paired difference")
+        if of_study or difference is None or (sd is None and spread is None):
             raise RequestError(
-                "plan takes a study (a recipe, a file or a folder), or --difference D and --sd SD without one. For "
-                "example: attnlab plan study.toml --pilot pilot, or attnlab plan --difference 0.4 --sd 0.5"
+                "plan takes a study (a recipe, a file or a folder), or --difference D with --sd SD or --spread SD "
+                "without one. For example: attnlab plan study.toml --pilot pilot, or attnlab plan --difference 0.4 "
+                "--sd 0.5"
             )
-        plan_claim(difference, sd, power or POWERS, alpha, as_json)
+        plan_claim(difference, sd, spread, power or POWERS, alpha, as_json)
         return 0
     if expand_path(path).suffix.lower() in TABLES:
         raise RequestError(

@@ -56,3 +56,19 @@ def test_what_cannot_be_compared(what: str, message: str, tmp_path: Path) -> Non
         places[what] = str(write_folder(tmp_path / "study", {"dot": DOT, "better": [0.6, None, 0.61]}))
     with pytest.raises(AttnlabError, match=message):
         read_source(places.get(what, what), 1)
+
+
+def test_a_folder_of_lm_eval_is_read_as_one_arm(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        content = {
+            "results": {"piqa": {"acc,none": 0.6 + seed / 100, "acc_stderr,none": 0.01}},
+            "config": {"model_args": f"pretrained=out/base-seed{seed}", "random_seed": 0},
+        }
+        folder = tmp_path / "results" / f"base-seed{seed}"
+        folder.mkdir(parents=True)
+        (folder / f"results_{seed}.json").write_text(json.dumps(content), encoding="utf-8")
+    source = read_source(str(tmp_path / "results"), 1)
+    assert source.kind == "a folder of lm-eval's results"
+    assert [(cell.arm, cell.group, cell.seed, cell.value) for cell in source.cells] == [
+        ("out/base", "piqa", "1", 0.61), ("out/base", "piqa", "2", 0.62),
+    ]  # fmt: skip

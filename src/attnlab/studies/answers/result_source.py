@@ -5,7 +5,7 @@ Each becomes cells of a table, with what is recorded of how they were made: data
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from attnlab.training.record.files import read_json
 
 from ..integrity import Cell, TableHints, read_table
 from ..integrity.tables.figure import parse_number
+from ..integrity.tables.formats.files import find_result_files
 from ..integrity.tables.table import RunPredictions
 from .study_folder import LEDGER, Record, open_record
 
@@ -78,11 +79,16 @@ def read_source(text: str, number: int, hints: TableHints | None = None) -> Resu
         return ResultSource(name, LIST, tuple(cells), has_seeds=False)
     path = expand_path(text)
     if path.is_dir():
-        return _read_folder(text, path)
+        return _read_folder(text, path, hints)
     check_regular(path)
-    table = read_table(str(path), hints=hints)
+    return _read_files(text, "a file of results", [str(path)], hints)
+
+
+def _read_files(text: str, kind: str, paths: Sequence[str], hints: TableHints | None) -> ResultSource:
+    """Read one or several files as one table."""
+    table = read_table(paths, hints=hints)
     return ResultSource(
-        text, "a file of results", table.cells, predictions=table.predictions, layout=table.layout,
+        text, kind, table.cells, predictions=table.predictions, layout=table.layout,
         settings={run: dict(budget) for run, budget in table.budgets.items() if budget}, has_seeds=table.has_seeds,
     )  # fmt: skip
 
@@ -110,15 +116,17 @@ def read_list(text: str) -> tuple[str, list[tuple[str, float | None]]] | None:
     return name.strip(), values
 
 
-def _read_folder(text: str, path: Path) -> ResultSource:
+def _read_folder(text: str, path: Path, hints: TableHints | None) -> ResultSource:
     if (path / LEDGER).exists():
         with open_record(path) as record:
             return _read_study(text, record)
     if (path / RESULT).exists() and (path / CONFIG).exists():
         return _read_run(text, path)
+    if files := find_result_files(path):
+        return _read_files(text, "a folder of lm-eval's results", files, hints)
     raise StudyError(
-        f"{text} holds no study: it has no {LEDGER}; nor a run, which has a {RESULT}. A folder must be that of a study "
-        "or a run; other results are given as files, such as results.csv"
+        f"{text} holds no study: it has no {LEDGER}; nor a run, which has a {RESULT}; nor results*.json of lm-eval. A "
+        "folder must hold one of these; other results are given as files, such as results.csv"
     )
 
 

@@ -222,14 +222,14 @@ def test_a_column_of_means_with_spreads_beside_seeds_is_checked(
 def test_the_spread_that_matches_is_named(tmp_path: Path, spreads: tuple[str, str], name: str) -> None:
     found = judge_summary(tmp_path, "Result", (f"66.06 ± {spreads[0]}", f"68.45 ± {spreads[1]}"))
     assert found.is_clean
-    assert any(finding.sentence.endswith(f"are: {name}") for finding in found.findings)
+    assert any(f"are: {name}" in finding.sentence for finding in found.findings)
 
 
 @pytest.mark.parametrize(
     ("column", "sd", "hint"),
     [
-        ("Mean ± SD", "0.334", "0.334 is their standard error (SD/√n)"),
-        ("Mean ± SD", "0.00747", "is their SD as a fraction, unlike the mean"),
+        ("Mean ± SD", "0.334", "0.334 agrees with their standard error (SD/√n)"),
+        ("Mean ± SD", "0.00747", "agrees with their SD as a fraction, unlike the mean"),
     ],
 )
 def test_a_spread_of_another_kind_than_its_name_is_a_fault(tmp_path: Path, column: str, sd: str, hint: str) -> None:
@@ -251,3 +251,11 @@ def test_summaries_of_tasks_beside_their_seeds(tmp_path: Path) -> None:
     (fault,) = (it for it in judge_file(write_rows(tmp_path, header, rows)).faults if it.check == "summary differs")
     assert fault.sentence.startswith("1 of 8 figures of the columns 'MNLI mean ± std', 'RTE mean ± std' differ")
     assert "the mean is given as 72.15 (line 3, RTE mean ± std)" in fault.sentence
+
+
+def test_population_sds_and_what_agrees_are_one_note(tmp_path: Path) -> None:
+    rows = ["a,82.0,81.6,82.3,81.9,82.1,81.98 ± 0.23", "b,83.1,82.7,83.4,82.8,83.0,83.00 ± 0.24"]
+    found = judge_file(write_rows(tmp_path, "model,s1,s2,s3,s4,s5,Mean ± Std", rows))
+    (note,) = [finding.sentence for finding in found.findings if finding.check == "summary agrees"]
+    assert note.startswith("all 4 figures agree with the recorded values")
+    assert "2 SDs agree only as population SDs" in note

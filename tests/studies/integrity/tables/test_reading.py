@@ -102,3 +102,10 @@ def test_any_bytes_are_judged_or_refused(data: bytes, tmp_path: Path) -> None:
     path.write_bytes(data)
     with contextlib.suppress(AttnlabError):
         judge(read_table(str(path)))
+
+
+def test_the_first_words_of_an_arm_are_enough_for_the_baseline(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "model,acc\nBERT base,1\nBERT large,2\nOurs (α=0.5),3\n")
+    assert read_table(path, baseline="ours").baseline == "Ours (α=0.5)"
+    with pytest.raises(RequestError, match="no arm is named 'BERT'; these begin with it: BERT base, BERT large"):
+        read_table(path, baseline="BERT")

@@ -113,7 +113,7 @@ class ReportedValue:
             return given
         other = replace(self, statistic="spread").name_match(factor)
         scaled = next((unit for unit, by in UNITS.items() if replace(self, statistic="sd").name_match(by * factor)), "")
-        hint = f", and {self.text} is their {other}" if other else f", and {self.text} is their SD {scaled}"
+        hint = f", and {self.text} agrees with their {other or f'SD {scaled}'}"
         return f"{given}{hint if other or scaled else ''}"
 
 
@@ -149,20 +149,23 @@ def _check_values(
     if len(population) < sum(name == SAMPLE_SD for name in matches.values()):
         # Of seeds that were rounded later, single SDs agree with the other formula by chance.
         population = []
+    parts: list[str] = []
     if population:
         agree = "SD agrees only as a population SD" if len(population) == 1 else "SDs agree only as population SDs"
         shown = list_first([value.describe_difference(factors[value.metric]) for value in population], 3)
-        sentence = (
+        parts.append(
             f"{len(population)} {agree}, divided by n and not by n − 1, which is too small with few seeds: {shown}"
         )
-        places = tuple(value.place for value in population)
-        yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, sentence, is_fault=False, places=places)
     if checked and not wrong:
         agree = f"{len(checked)} figure agrees" if len(checked) == 1 else f"all {len(checked)} figures agree"
         sentence = f"{agree} with the recorded values, of {len(reported) + len(unread)} in {path}"
         names = dict.fromkeys(name for name in matches.values() if name)
         sentence += f". Spreads that agree to the last digit are: {', '.join(names)}" if names else ""
-        yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, sentence, is_fault=False, data={"compared": len(checked)})
+        parts.insert(0, sentence)
+    if parts:
+        places = tuple(value.place for value in population)
+        data = {} if wrong else {"compared": len(checked)}
+        yield IntegrityFinding(IntegrityKind.SUMMARY_AGREES, ". ".join(parts), is_fault=False, places=places, data=data)
     if wrong:
         shown = list_first([value.describe_difference(factors[value.metric]) for value in wrong], 3)
         sentence = f"{len(wrong)} of {len(checked)} figures of {path} differ from the recorded values: {shown}"

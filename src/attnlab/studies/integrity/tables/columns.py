@@ -159,6 +159,8 @@ def _check_column(rows: TextTable, column: str) -> str:
         return column
     if column == NO_NAME and "" in rows.header:
         return ""
+    if column in rows.changed:
+        raise RequestError(f"'{column}' of '{rows.name}' {rows.changed[column]}")
     known = ", ".join(name or NO_NAME for name in rows.header[:8])
     raise RequestError(
         f"'{rows.name}' has no column '{column}'{closest(column, rows.header) or '.'} There are: {known}"

@@ -58,8 +58,8 @@ def read_table(
             f"no scores were recognised in '{rows.name}', which has the columns {', '.join(map(repr, rows.header[:8]))}"
             ". Name the columns, for example --map arm=model,seed=run,value=accuracy"
         )
-    budgets = _read_budgets(layout) if layout.pattern is None or layout.pattern.are_tasks else {}
-    cells, budgets, tasks = split_tasks(cells, budgets, "" if layout.metric == UNNAMED else layout.metric)
+    by_run = _read_budgets(layout) if layout.pattern is None or layout.pattern.are_tasks else {}
+    cells, budgets, tasks = split_tasks(cells, by_run, "" if layout.metric == UNNAMED else layout.metric)
     check_aggregates(layout, cells)
     intervals = read_intervals(layout, hints.spread)
     kind = hints.spread or ("se" if layout.roles.are_standard_errors else "ci" if intervals else None)
@@ -99,10 +99,14 @@ def _describe_changes(layout: TableLayout) -> list[str]:
 
 def _find_baseline(arms: Sequence[str], asked: str | None) -> str:
     """Return the arm that others are compared with: the given one, one with a usual name, or the first."""
-    if asked is not None and asked not in arms:
-        raise RequestError(f"no arm is named '{asked}'{closest(asked, arms) or '.'} There are: {', '.join(arms[:12])}")
     if asked is not None:
-        return asked
+        # `Ours` is enough for `Ours (α=0.5)`, if no other arm begins with this word.
+        words = split_words(asked)
+        begun = [arm for arm in arms if words and split_words(arm)[: len(words)] == words]
+        if asked not in arms and len(begun) != 1:
+            hint = f"; these begin with it: {', '.join(begun[:6])}." if begun else closest(asked, arms) or "."
+            raise RequestError(f"no arm is named '{asked}'{hint} There are: {', '.join(arms[:12])}")
+        return asked if asked in arms else begun[0]
     others = [arm for arm in arms if not {"ours", "proposed"} & {*split_words(arm)}]
     whole = (arm for name in BASELINES for arm in arms if arm.lower() == name)
     usual = (arm for some in (others, arms) for name in BASELINES for arm in some if name in arm.lower())

@@ -1,7 +1,7 @@
 """A table as its file has it, whatever its format: a header, rows of text, and what the text around it says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from attnlab.errors import RequestError
@@ -21,7 +21,8 @@ class TextTable:
 
     Of several files that are read as one table, the line names the file, and is_joined is True.
     form: the format of the file in words, empty for CSV. caption: the text around the table. scores: the columns that
-    hold scores, where the format says so. remarks: what was done to read the file, in words.
+    hold scores, where the format says so. remarks: what was done to read the file, in words. changed: what became of
+    columns of the file that are none of the table, in words.
     """
 
     name: str
@@ -32,6 +33,7 @@ class TextTable:
     scores: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     is_joined: bool = False
+    changed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_for_readers(self) -> bool:

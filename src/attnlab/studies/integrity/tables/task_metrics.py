@@ -69,9 +69,9 @@ def _find_tasks(by_metric: Mapping[str, Sequence[Cell]], named: str) -> dict[str
     Names are split if one of the tasks is a usual one, or if tasks and metrics form a grid: a task has several metrics,
     of which another task has one too.
     """
-    split = {name: found for name in by_metric if (found := split_task(name)) is not None}
+    split = {name: one for name in by_metric if (one := split_task(name)) is not None}
     usual = _find_usual({name: cells for name, cells in by_metric.items() if name not in split}, named)
-    known = {*map(_find_usual_task, (found.task for found in (*split.values(), *usual.values())))} - {""}
+    known = {*map(_find_usual_task, (one.task for one in (*split.values(), *usual.values())))} - {""}
     has_usual = bool(known - WORDS) or len(known) > 1
     found = (split | usual) if has_usual else split if _is_grid([*split.values()]) else {}
     keys = {(one.task, one.metric) for one in found.values()}

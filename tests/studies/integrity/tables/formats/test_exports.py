@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from attnlab.errors import RequestError
 from attnlab.studies.integrity import read_table
 from tests.studies.integrity.result_tables import write_text
 
@@ -19,3 +22,18 @@ def test_a_chart_of_averages_is_noted(tmp_path: Path) -> None:
     assert table.arms == ["a", "b"]
     assert len(table.cells) == 3  # an empty cell is a step at which a run logged nothing
     assert any("W&B has averaged" in words for words in table.layout)
+
+
+def test_columns_that_are_left_out_or_renamed_are_explained(tmp_path: Path) -> None:
+    runs = write_text(tmp_path, "Name,State,Runtime,seed,model,acc\nx,finished,31,1,a,0.5\ny,finished,32,1,b,0.7\n")
+    with pytest.raises(RequestError, match=r"'Runtime' of .* is left out, since a tracker .* give it another name"):
+        read_table(runs, "value=Runtime")
+    text = "run_id,status,end_time,metrics.f1,params.model\n1,FINISHED,9,0.5,a\n2,FINISHED,9,0.6,b\n"
+    mlflow = write_text(tmp_path, text)
+    with pytest.raises(RequestError, match=r"'metrics.f1' of .* is read as 'f1'"):
+        read_table(mlflow, "value=metrics.f1")
+    with pytest.raises(RequestError, match=r"'end_time' of .* is left out"):
+        read_table(mlflow, "value=end_time")
+    chart = write_text(tmp_path, "Step,a - loss,a - loss__MIN,b - loss\n1,2,2,3\n")
+    with pytest.raises(RequestError, match=r"'a - loss' of .* is read as rows with the columns"):
+        read_table(chart, "value=a - loss")

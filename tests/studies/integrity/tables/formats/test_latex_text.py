@@ -19,6 +19,8 @@ from attnlab.studies.integrity.tables.formats.latex_text import read_groups, spl
         (r"\textcolor{red}{81.2}", "81.2"),
         (r"Ours~\citep[see][]{foo,bar}", "Ours"),
         (r"PPL $\downarrow$", "PPL ↓"),
+        (r"Ours ($\alpha{=}0.5$)", "Ours (α=0.5)"),
+        (r"$\gamma x$-Net", "γx-Net"),
         (r"(acc $\uparrow$)", "(acc ↑)"),
         (r"d\_model \& $d_{\text{model}}$", "d_model & d_model"),
         (r"1{,}234", "1,234"),

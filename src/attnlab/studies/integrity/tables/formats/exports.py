@@ -19,6 +19,10 @@ ADMINISTRATION = frozenset({
     "relativetimewall", "walltime", "url", "entity", "project", "jobtype", "agent", "displayname",
 })  # fmt: skip
 """Columns about the tracker, which say nothing of a run's settings or scores."""
+LEFT_OUT = (
+    "is left out, since a tracker writes columns of this name about the run, such as its time or its state. To use it, "
+    "give it another name in the file, such as seconds_of_run, and name that in --map"
+)
 NAME = "Name"
 
 
@@ -56,8 +60,9 @@ def _tidy_chart(table: TextTable) -> TextTable:
     if is_range:
         remarks.append("some values differ from their '__MIN' and '__MAX': W&B has averaged over runs or steps there")
     return replace(
-        table, header=header, rows=tuple(rows), form="a W&B chart", scores=("value",), remarks=tuple(remarks)
-    )
+        table, header=header, rows=tuple(rows), form="a W&B chart", scores=("value",), remarks=tuple(remarks),
+        changed={name: "is read as rows with the columns " + ", ".join(header) for name in table.header},
+    )  # fmt: skip
 
 
 def _tidy_mlflow(table: TextTable) -> TextTable:
@@ -70,7 +75,8 @@ def _tidy_mlflow(table: TextTable) -> TextTable:
     kept = {name: new for name, new in names.items() if name in table.header}
     rows = tuple((line, {new: row[name] for name, new in kept.items()}) for line, row in table.rows)
     scores = tuple(new for name, new in kept.items() if name.startswith("metrics.") and new not in ("step", "epoch"))
-    return replace(table, header=tuple(kept.values()), rows=rows, form=MLFLOW, scores=scores)
+    changed = {name: f"is read as '{kept[name]}'" if name in kept else LEFT_OUT for name in table.header}
+    return replace(table, header=tuple(kept.values()), rows=rows, form=MLFLOW, scores=scores, changed=changed)
 
 
 def _tidy_runs(table: TextTable) -> TextTable:
@@ -86,7 +92,8 @@ def _tidy_runs(table: TextTable) -> TextTable:
     kept = tuple(name for name in table.header if "".join(split_words(name)) not in ADMINISTRATION)
     shown = tuple((line, {name: row[name] for name in kept}) for line, row in rows)
     remarks = (f"runs that did not finish: {', '.join(unfinished[:4])}",) if unfinished else ()
-    return replace(table, header=kept, rows=shown, remarks=(*table.remarks, *remarks))
+    changed = {**table.changed, **{name: LEFT_OUT for name in table.header if name not in kept}}
+    return replace(table, header=kept, rows=shown, remarks=(*table.remarks, *remarks), changed=changed)
 
 
 def _is_score(table: TextTable, name: str) -> bool:

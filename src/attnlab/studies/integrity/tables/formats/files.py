@@ -1,5 +1,7 @@
 """Reads result files of any format, one or several, as one table."""
 
+import fnmatch
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,8 @@ from .lm_eval import LM_EVAL, name_lm_eval_seeds
 from .markdown import find_markdown, read_markdown
 
 MAX_BYTES = 100_000_000
+MAX_FOLDERS = 10_000
+"""Folders below the one given in which results are looked for."""
 ARM_NAMES = frozenset({"arm", "method", "variant", "mechanism", "system", "approach", "model"})
 
 
@@ -109,3 +113,13 @@ def _shorten(paths: Sequence[str]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return list(paths)
+
+
+def find_result_files(folder: Path) -> list[str]:
+    """Return lm-eval's results*.json in a folder and the folders in it."""
+    files: list[str] = []
+    for number, (place, _, names) in enumerate(os.walk(folder)):
+        if number == MAX_FOLDERS:
+            raise RequestError(f"{folder} holds more than {MAX_FOLDERS:,} folders; give the one that has the results")
+        files += [os.path.join(place, name) for name in fnmatch.filter(names, "results*.json")]
+    return sorted(files)

@@ -7,9 +7,15 @@ from ..figure import parse_figure
 
 SYMBOLS = {
     r"\Delta": "Δ", r"\triangle": "Δ",
-    r"\pm": "±", r"\uparrow": "↑", r"\downarrow": "↓", r"\times": "×", r"\infty": "∞", r"\alpha": "α", r"\beta": "β",
-    r"\lambda": "λ", r"\textemdash": "—", r"\textendash": "–", r"\textpm": "±", r"\textasciitilde": "~",
+    r"\pm": "±", r"\uparrow": "↑", r"\downarrow": "↓", r"\times": "×", r"\infty": "∞",
+    r"\textemdash": "—", r"\textendash": "–", r"\textpm": "±", r"\textasciitilde": "~",
 }  # fmt: skip
+LETTERS = {
+    r"\alpha": "α", r"\beta": "β", r"\gamma": "γ", r"\delta": "δ", r"\epsilon": "ε", r"\varepsilon": "ε", r"\zeta": "ζ",
+    r"\eta": "η", r"\theta": "θ", r"\kappa": "κ", r"\lambda": "λ", r"\mu": "μ", r"\nu": "ν", r"\rho": "ρ",
+    r"\sigma": "σ", r"\tau": "τ", r"\phi": "φ", r"\varphi": "φ", r"\chi": "χ", r"\psi": "ψ", r"\omega": "ω",
+}  # fmt: skip
+"""Letters, which are parts of words: no space is added."""
 FOOTNOTES = {
     r"\dagger": "†", r"\dag": "†", r"\textdagger": "†", r"\ddagger": "‡", r"\ddag": "‡", r"\textdaggerdbl": "‡",
     r"\ast": "*", r"\star": "*", r"\textasteriskcentered": "*", r"\S": "§", r"\P": "¶",
@@ -48,7 +54,7 @@ def replace_signs(cell: str) -> str:
     text = " ".join(cell.split())
     for symbol, sign in SYMBOLS.items():
         text = re.sub(re.escape(symbol) + r"(?![A-Za-z])", f" {sign} ", text)
-    for symbol, sign in FOOTNOTES.items():
+    for symbol, sign in (LETTERS | FOOTNOTES).items():
         text = re.sub(re.escape(symbol) + r"(?![A-Za-z])\s?", sign, text)
     text = text.replace(r"\textsuperscript", "^").replace(r"\textsubscript", "_")
     text = ESCAPED.sub(lambda match: {"_": "\0"}.get(match[1], match[1]), text).replace("$", "")

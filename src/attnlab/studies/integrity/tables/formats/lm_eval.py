@@ -1,14 +1,24 @@
 """Results of EleutherAI's lm-evaluation-harness: tasks with metrics such as `acc,none` and their standard errors."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from ..metrics import add_direction
 from ..rows import TextTable, make_table
 from ..run_names import split_run_names
+from .blocks import Rows, fill_first_column
 
 LM_EVAL = "lm-eval results"
 HEADER = ("model", "seed", "task", "metric", "value", "n_samples", "num_fewshot")
+PRINTED = ("model", "task", "metric", "value", "num_fewshot")
+IN_PRINTED = frozenset({"version", "metric", "value", "stderr"})
+"""Columns of every table that lm-eval prints; further ones depend on its version."""
+MODEL = re.compile(r"\bpretrained=([^,)\s]+)")
+"""The model in the line that lm-eval prints above its table."""
+STDERR = "are over examples, so they are neither metrics nor a spread over seeds"
 NOT_SCORES = ("alias", "samples", "name", "sample_len")
 
 
@@ -38,8 +48,27 @@ def read_lm_eval(path: str, content: Mapping[str, Any]) -> TextTable:
             cells = [model, seed, task, shown, value, samples, shots]
             rows.append((f"{shown} of {task}", ["" if cell is None else str(cell) for cell in cells]))
     table = make_table(path, HEADER, rows, LM_EVAL)
-    remark = "standard errors (…_stderr) are over examples, so they are neither metrics nor a spread over seeds"
-    return replace(table, remarks=(remark,))
+    return replace(table, remarks=(f"standard errors (…_stderr) {STDERR}",))
+
+
+def is_printed_lm_eval(header: Sequence[str]) -> bool:
+    """Tell whether a table is one that lm-eval prints, with Tasks, Version, Filter, n-shot, Metric, Value, Stderr."""
+    return {*map(str.lower, header)} >= IN_PRINTED and header[0].lower() in ("task", "tasks", "group", "groups")
+
+
+def read_printed_lm_eval(path: str, header: Sequence[str], rows: Rows, caption: str) -> TextTable:
+    """Read the table that lm-eval prints as its JSON is read; the file names the model if no line above does."""
+    names = [name.lower() for name in header]
+    model = found[1] if (found := MODEL.search(caption)) else Path(path).stem
+    read: list[tuple[int | str, list[str]]] = []
+    for line, row in fill_first_column(rows):
+        cells = dict(zip(names, row, strict=False))
+        kind, arrow = cells.get("filter", ""), next((cell for cell in row if cell in ("↑", "↓")), "")
+        metric = add_direction(cells["metric"], arrow)
+        shown = metric if kind in ("", "none") else f"{metric} ({kind})"
+        read.append((line, [model, row[0].lstrip("- "), shown, cells["value"], cells.get("n-shot", "")]))
+    remarks = (f"as lm-eval prints it: standard errors {STDERR}", *(() if found else ("model from the file's name",)))
+    return replace(make_table(path, PRINTED, read, LM_EVAL), remarks=remarks)
 
 
 def name_lm_eval_seeds(table: TextTable) -> TextTable:
@@ -50,6 +79,8 @@ def name_lm_eval_seeds(table: TextTable) -> TextTable:
         added = {"model": [pairs[name][0] for name in names], "seed": [pairs[name][1] for name in names]}
         remark = f"model and seed from names such as '{names[0]}'"
         return replace(table.add_columns(added), remarks=(*table.remarks, remark))
+    if "seed" not in table.header:
+        return table
     remark = (
         "the seed is lm-eval's random_seed, which draws examples for the prompt; it is not the seed of a training run"
     )

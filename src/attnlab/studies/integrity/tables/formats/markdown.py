@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..rows import MARKDOWN, TextTable, make_table
 from .blocks import TextBlock, fill_first_column
 from .header_rows import read_header
+from .lm_eval import is_printed_lm_eval, read_printed_lm_eval
 
 RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 BETWEEN = re.compile(r"(?<!\\)\|")
@@ -59,6 +60,8 @@ def _find_blocks(lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
 
 def read_markdown(path: str, block: TextBlock) -> TextTable:
     """Read one Markdown table."""
+    if is_printed_lm_eval(block.header):
+        return read_printed_lm_eval(path, block.header, block.rows, block.caption)
     joined = read_header(path, block.header, block.rows, block.has_two_rows)
     return make_table(path, joined.names, fill_first_column(joined.rows), MARKDOWN, block.caption, joined.remarks)
 
