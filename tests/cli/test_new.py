@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from attnlab.cli import main
-from attnlab.cli.new import DEFAULT_SEEDS, MIN_SEEDS, write_new
+from attnlab.cli.new import DEFAULT_SEEDS, MIN_SEEDS, RECALL_STEPS, name_arm, write_new
 from attnlab.errors import RequestError
 from attnlab.statistics import Noise
 from attnlab.statistics.power import compute_power
 from attnlab.studies.file.reading import read_design
+from attnlab.studies.plan.learning_budget import list_budget_warnings
+from attnlab.studies.study import Study
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +29,8 @@ def test_the_file_compares_a_mechanism_with_the_baseline() -> None:
     assert main(["new", "cosine|relu(divide=n)"]) == 0
     for budget in (None, "smoke"):
         design = read_design("study.toml", budget)
-        assert design.arms["idea"].mechanism == "cosine | relu(divide=n)"
+        assert design.arms["relu-cosine"].mechanism == "cosine | relu(divide=n)"
+        assert design.question == ("Is relu-cosine (cosine | relu(divide=n)) better than the baseline (dot | softmax)?")
         assert design.arms["baseline"].mechanism == "dot | softmax"
 
 
@@ -36,6 +39,39 @@ def test_a_name_of_the_catalog_and_another_baseline_are_taken() -> None:
     design = read_design("b.toml")
     assert design.arms["bypass"].mechanism == "dot | softmax | bypass(alpha=0.5)"
     assert design.arms["baseline"].mechanism == "cosine | softmax"
+
+
+@pytest.mark.parametrize(
+    ("line", "baseline", "name"),
+    [
+        ("dot | sparsemax", "dot | softmax", "sparsemax"),
+        ("cosine | identity(divide=sum)", "dot | softmax", "cosine-identity"),
+        ("dot | softmax | window(64)", "dot | softmax", "sliding-window"),
+        ("dot | softmax | window(3)", "dot | softmax", "window"),
+        ("dot | softmax | window(64) @ 0-4; dot | softmax @ 5", "dot | softmax", "idea"),
+        ("dot | softmax", "cosine | softmax", "dot"),
+    ],
+)
+def test_an_arm_is_named_after_its_line(line: str, baseline: str, name: str) -> None:
+    assert name_arm(line, baseline) == name
+
+
+def test_fewer_steps_are_written_with_the_warning_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "cosine", "--task", "text", "--steps", "60", "--out", "a.toml"]) == 0
+    shown = capsys.readouterr().out
+    assert "It takes about 1 minute on two idle cores" in shown
+    phase = read_design("a.toml").phases[0]
+    assert (phase.segments[0].steps, phase.evaluate_every) == (60, 15)
+    assert main(["run", "a.toml", "--dry-run", "--no-calibration"]) == 0
+    (warning,) = list_budget_warnings(Study.load("a.toml").plan())
+    assert warning in shown
+    assert "train 92 updates" in warning
+    assert main(["new", "cosine", "--task", "recall", "--steps", "100", "--out", "b.toml"]) == 0
+    assert "warning: recall: 100 updates are too few for 'mqar'" in capsys.readouterr().out
+    assert read_design("b.toml").phases[0].segments[0].steps == 100
+    assert main(["new", "cosine", "--steps", "1500", "--out", "c.toml"]) == 0
+    assert "warning" not in capsys.readouterr().out
+    assert [phase.segments[0].steps for phase in read_design("c.toml").phases] == [1500, RECALL_STEPS]
 
 
 TEXT = "".join(f"line {n} of a text with nine words in all\n" for n in range(50)).encode()
@@ -102,13 +138,14 @@ def test_a_text_of_one_s_own_is_the_only_task(capsys: pytest.CaptureFixture[str]
     assert design.phases[0].prompts[0] == '"Line" 0 of a'
     text = Path("study.toml").read_text(encoding="utf-8")
     assert 'train = "my.txt" # 50 documents, of which the last 5 are held out' in text
-    assert "5 times what a vocabulary of 1000 needs to beat pairs of words; the text is read about" in text
+    assert "a vocabulary of 1000 needs 700,000 tokens of training to beat pairs of words; the text has about" in text
     said = capsys.readouterr().out
     assert "run study.toml --out study --workers 2 --plugin my.py" in said
-    assert "For a shorter run lower steps under [[phases.segments]] in study.toml" in said
+    assert "For a shorter run lower --steps, for fewer runs --seeds." in said
+    assert "hours on two idle cores" in said or "minutes on two idle cores" in said
     assert '"wordpiece:1000" # trained on the text, with every character of it, so that there may be more;' in text
-    assert "steps = 2000 # fewer take less time; 4,096,000 tokens" in text
-    assert "warning: the text is short, so expect it to be memorised" in said
+    assert "steps = 2000 # updates of batch × max_len tokens each, fewer take less time" in text
+    assert "so expect it to be memorised" in said
     assert main(["new", "cosine", "--task", "recall", "--out", "other.toml"]) == 0
     said = capsys.readouterr().out
     assert "run other.toml --out other --workers 2" in said
@@ -116,7 +153,7 @@ def test_a_text_of_one_s_own_is_the_only_task(capsys: pytest.CaptureFixture[str]
 
 
 def test_the_number_of_seeds_comes_with_what_it_detects() -> None:
-    detected = {"5": "the fewest that give a verdict; they find a difference of 3.0 SDs", "7": "of 1.6 SDs"}
+    detected = {"5": "5 are the fewest that give a verdict; they find a difference of 3.0 SDs", "7": "7 find a diff"}
     for seeds, words in detected.items():
         assert main(["new", "cosine", "--task", "text", "--seeds", seeds, "--out", f"{seeds}.toml"]) == 0
         assert words in Path(f"{seeds}.toml").read_text(encoding="utf-8")

@@ -75,7 +75,7 @@ def looked_for_leaks(mechanism: str, causal: bool) -> Audit:
     return audit(mechanism, causal=causal, checks=["causal leak"])
 
 
-def audited(mechanism: str, causal: bool, checks: Sequence[str]) -> Audit:
+def audited(mechanism: str, causal: bool, checks: Sequence[str], progress: Any) -> Audit:
     """Audit each mechanism once for all tests."""
     assert "causal leak" in checks
     return looked_for_leaks(mechanism, causal)
@@ -84,7 +84,7 @@ def audited(mechanism: str, causal: bool, checks: Sequence[str]) -> Audit:
 AUDITED: dict[tuple[str, bool], Audit] = {}
 
 
-def audited_in_model(model: nn.Module, causal: bool, checks: Sequence[str]) -> Audit:
+def audited_in_model(model: nn.Module, causal: bool, checks: Sequence[str], progress: Any) -> Audit:
     """Audit models that are alike, by class, size and mechanism, once for all tests."""
     key = ModelSubject(model, causal).title, causal
     if key not in AUDITED:

@@ -285,7 +285,7 @@ def test_a_phase_that_was_edited_is_audited_anew_and_what_it_gave_before_is_said
 ) -> None:
     asked: list[str] = []
 
-    def audited(line: str, causal: bool, checks: list[str]) -> attnlab.audits.Audit:
+    def audited(line: str, causal: bool, checks: list[str], progress: Any) -> attnlab.audits.Audit:
         asked.append(line)
         return attnlab.audit(line, causal=causal, checks=["gradient flow"])
 

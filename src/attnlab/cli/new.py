@@ -4,7 +4,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -18,7 +18,8 @@ from attnlab.inputs import expand_path
 from attnlab.machine import find_command
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,50}")
-MANY_EPOCHS, MEMORISED = 20, ", so expect it to be memorised"
+MANY_EPOCHS = 20
+"""A text that is read more often is memorised."""
 TEMPLATE = Path(__file__).with_name("new.toml")
 EMBEDDED = "embedded:pydoc?paragraphs=1"
 PROMPTS = ["if the object is", "the import statement"]
@@ -26,6 +27,8 @@ MANY_BEGINNINGS = 20
 """Of these the first two that fit become prompts."""
 NUM_POSITIONS, NUM_SAMPLED = 64, 24
 """Positions of the model, and tokens that continue a prompt."""
+RECALL_STEPS = 500
+"""Softmax attention solves recall after 300 updates."""
 MIN_SEEDS = 5
 """The fewest that give a verdict."""
 DEFAULT_SEEDS = 7
@@ -55,7 +58,8 @@ class ModelSize:
     lr: str
     characters: float
     """Of English text per token."""
-    time: str
+    seconds: tuple[float, float]
+    """Of an update of text and of recall on one core, as `attnlab run --dry-run` measured them on an AMD EPYC."""
     vocab_reason: str
     width_reason: str
     inner_reason: str
@@ -63,15 +67,15 @@ class ModelSize:
 
 SIZES = {
     "mini": ModelSize(
-        "mini", 100, 2, 64, 8, 0.1, 32, 1000, 2000, 24, "6e-3", 1.24, "about ten minutes",
+        "mini", 100, 2, 64, 8, 0.1, 32, 1000, 2000, 24, "6e-3", 1.24, (0.04, 0.02),
         "little more than letters, which a small model learns in minutes",
-        "14 runs of it take minutes on two cores",
+        "small, so that a run takes minutes on one core",
         "recall is attention's work: with a wider feed-forward layer it comes later (text alone needs 256)",
     ),
     "small": ModelSize(
-        "small", 1000, 4, 128, 512, 0.05, 64, 2000, 2000, 32, "3e-3", 2.55, "about three hours",
+        "small", 1000, 4, 128, 512, 0.05, 64, 2000, 2000, 32, "3e-3", 2.55, (0.3, 0.1),
         "pieces of words",
-        "large enough to use 1,000 pieces of words; 14 runs take hours on two cores",
+        "large enough to use 1,000 pieces of words; a run takes some ten minutes on one core",
         "four times the width, as in GPT-2",
     ),
 }  # fmt: skip
@@ -80,12 +84,15 @@ SIZES = {
 def new(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="A line, or a name of the catalog.")],
     out: Annotated[str, typer.Option(metavar="FILE", help="The study file to write.")] = "study.toml",
-    name: Annotated[str, typer.Option(help="The name of the arm.")] = "idea",
+    name: Annotated[str | None, typer.Option(help="The name of the arm; default: from the line.")] = None,
     baseline: Annotated[str, typer.Option(metavar="LINE", help="The mechanism it is compared with.")] = "dot | softmax",
     text: Annotated[str | None, typer.Option(metavar="FILE", help="Text; default: Python's documentation.")] = None,
     task: Annotated[Task | None, typer.Option(help="Default: both, and text with --text.")] = None,
     size: Annotated[str | None, typer.Option(metavar="mini|small", help="The model; default: mini, minutes.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Paired seeds; default: 7.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=4, help="Updates of a run, of text if there is some; default: as measured.")
+    ] = None,
     smallest: Annotated[
         float | None, typer.Option(help="The smallest difference worth having, in percent; default: 5.")
     ] = None,
@@ -101,6 +108,7 @@ def new(
     lines = {"mechanism": str(parse_line(mechanism)), "baseline": str(parse_line(baseline))}
     if lines["mechanism"] == lines["baseline"]:
         raise RequestError(f"'{mechanism}' is the baseline itself; give another mechanism, or --baseline LINE")
+    name = name_arm(lines["mechanism"], lines["baseline"]) if name is None else name
     if not NAME.fullmatch(name) or name == "baseline":
         raise RequestError(f"--name takes letters, digits, - and _, and not 'baseline'; it has '{name}'")
     target = expand_path(out)
@@ -115,10 +123,11 @@ def new(
     _check_choices(text, task, size, seeds, smallest)
     model = SIZES[size]
     if task == "text":
-        inner, steps = 4 * model.width, model.steps_of_text_alone
-        model = replace(model, inner=inner, steps=steps, inner_reason="four times the width, as in GPT-2")
+        inner, default = 4 * model.width, model.steps_of_text_alone
+        model = replace(model, inner=inner, steps=default, inner_reason="four times the width, as in GPT-2")
+    model = model if steps is None or task == "recall" else replace(model, steps=steps)
+    recall_steps = steps if steps is not None and task == "recall" else RECALL_STEPS
     source, text_reason, num_characters, prompts = _examine_text(text, model.vocab)
-    tokens = model.steps * model.batch * model.length
     flags = "".join(f" --plugin {path}" for path in plugin or [])
     folder = target.with_suffix("") if target.suffix else target.with_name(f"{target.name}-study")
     command = find_command()
@@ -126,9 +135,10 @@ def new(
     content = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         **lines, name=name, file=out, folder=folder, flags=flags, command=command, size=model,
         seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds, 2 if task == "both" else 1),
+        recall_steps=recall_steps,
         smallest=smallest, num_positions=NUM_POSITIONS, num_sampled=NUM_SAMPLED,
         text=json.dumps(source, ensure_ascii=False), text_reason=text_reason,
-        steps_reason=_explain_steps(model, tokens, num_characters),
+        steps_reason=_explain_steps(model, num_characters),
         prompts=json.dumps(prompts, ensure_ascii=False), has_text=task != "recall", has_recall=task != "text",
         what={"text": "text", "recall": "recall", "both": "text and recall"}[task],
     )  # fmt: skip
@@ -139,13 +149,51 @@ def new(
         target.unlink()
         raise
     print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over {seeds} paired seeds. Run it:")
-    print(f"  {command} run {target} --out {folder} --workers 2{flags}   # {model.time}; the same command resumes it")
+    print(f"  {command} run {target} --out {folder} --workers 2{flags}   # the same command resumes it")
     print(f"  {command} report {folder} --open                   # the verdict, with curves, costs and audits")
     print(f"A try of every part takes a minute: {command} run {target} --budget smoke --out {folder}-try{flags}")
-    print(f"For a shorter run lower steps under [[phases.segments]] in {target}, for fewer runs seeds.")
-    if MEMORISED in content:
-        print(f"warning: the text is short, so expect it to be memorised ({target} says how often it is read)")
+    updates = model.steps if task != "recall" else 0, recall_steps if task != "text" else 0
+    duration = _show_duration(seeds * sum(number * cost for number, cost in zip(updates, model.seconds, strict=True)))
+    print(f"It takes about {duration} on two idle cores, if the mechanism is as fast as softmax; with --dry-run the")
+    print("first command times it on this machine. For a shorter run lower --steps, for fewer runs --seeds.")
+    for warning in _list_warnings(task, model, recall_steps, num_characters):
+        print(f"warning: {warning}")
     return 0
+
+
+def name_arm(line: str, baseline: str) -> str:
+    """Name an arm after its entry in the catalog, or after the stages in which it differs from the baseline."""
+    from attnlab.mechanisms.catalog import ENTRIES
+
+    known = next((entry.name for entry in ENTRIES if str(entry.mechanism) == line and entry.name != "baseline"), "")
+    usual = {part.strip() for part in baseline.split("|")}
+    differing = [part.strip() for part in line.split("|") if part.strip() not in usual]
+    stages = [re.split(r"[^A-Za-z0-9_]", part)[0] for part in differing]
+    # A line by layer has several mechanisms, and no short name of its own.
+    derived = "idea" if ";" in line else "-".join(stages)
+    return known or (derived if NAME.fullmatch(derived) and derived != "baseline" else "idea")
+
+
+def _show_duration(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    if minutes > 90:
+        return f"{minutes / 60:.0f} hours"
+    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+
+
+def _list_warnings(task: Task, model: ModelSize, recall_steps: int, num_characters: int | None) -> Iterator[str]:
+    """Yield what is known to be too little to learn, and a text so short that it is memorised."""
+    from attnlab.studies.plan.learning_budget import explain_few_tokens, explain_few_updates
+
+    tokens = model.steps * model.batch * model.length
+    if task != "recall":
+        yield from filter(None, [explain_few_tokens("text", model.steps, tokens, model.vocab)])
+    if task != "text":
+        yield from filter(None, [explain_few_updates("recall", "mqar", recall_steps)])
+    if task != "recall" and num_characters is not None:
+        epochs = tokens * model.characters / max(num_characters, 1)
+        if epochs > MANY_EPOCHS:
+            yield f"the text is short: it is read about {epochs:.0f} times, so expect it to be memorised"
 
 
 def _ask(question: str, read: Callable[[str], T], default: T) -> T:
@@ -229,22 +277,24 @@ def _explain_seeds(seeds: int, num_comparisons: int) -> str:
         return f"{detectable_effect(Noise(1.0, math.inf), number, POWER, LEVEL / num_comparisons):.1f} SDs"
 
     power = f"{100 * POWER:g} % power (attnlab plan)"
-    reason = f"they find a difference of {detect(seeds)} between paired runs with {power}"
+    reason = f"find a difference of {detect(seeds)} between paired runs with {power}"
     if seeds == MIN_SEEDS:
-        return f"the fewest that give a verdict; {reason}"
-    return f"{reason}; {MIN_SEEDS}, the fewest that give a verdict, find {detect(MIN_SEEDS)}"
+        return f"{MIN_SEEDS} are the fewest that give a verdict; they {reason}"
+    return f"{seeds} {reason}; {MIN_SEEDS}, the fewest that give a verdict, find {detect(MIN_SEEDS)}"
 
 
-def _explain_steps(model: ModelSize, tokens: int, num_characters: int | None) -> str:
+def _explain_steps(model: ModelSize, num_characters: int | None) -> str:
+    """Return what a number of updates is measured by, in words that stay true if it is changed."""
     from attnlab.studies.plan.learning_budget import count_needed_tokens
 
-    times = tokens // count_needed_tokens(model.vocab)
-    reason = f"{tokens:,} tokens, {times} times what a vocabulary of {model.vocab} needs to beat pairs of words"
+    needed = count_needed_tokens(model.vocab)
+    reason = f"a vocabulary of {model.vocab} needs {needed:,} tokens of training to beat pairs of words"
     if num_characters is None:
         return reason
-    epochs = tokens * model.characters / max(num_characters, 1)
-    again = f"; the text is read about {epochs:.1f} times" if epochs > 1 else "; the text is not read twice"
-    return reason + again + (MEMORISED if epochs > MANY_EPOCHS else "")
+    length = f"{num_characters / model.characters:.2g}"
+    return (
+        f"{reason}; the text has about {float(length):,.0f}, and one that is read over {MANY_EPOCHS} times is memorised"
+    )
 
 
 def write_new(target: Path, text: str) -> None:

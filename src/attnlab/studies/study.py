@@ -52,6 +52,12 @@ from .run.matching_record import record_matching
 from .run.overlap import count_overlaps
 from .run.trials import note_planned, score_results
 
+NOTICE = (
+    "stopping: the current check is finished first; the same command goes on, and audits that are complete are not "
+    "repeated (a second Ctrl-C stops at once)"
+)
+"""What a stop prints before anything is trained."""
+
 
 @dataclass(frozen=True, repr=False)
 class Conclusion(Showable):
@@ -201,13 +207,15 @@ class Study(Showable):
         with connect_workers(on, self.threads), self._open_ledger(out) as (folder, ledger), stop_request() as stop:
             self.enter(folder, ledger, workers, on)
             self._choose_precision(ledger)
-            planner = self._match(planner, ledger, say)
+            with stop.announce(NOTICE):
+                planner = self._match(planner, ledger, say)
             record_matching(ledger, planner.matching)
             results = ledger.results()
             planned = planner.list_runs(score_results(results))
             is_needed = on == "local" and any(run.id not in results for run in planned)
             with start_workers_early(self.plugins, is_needed) as server:
-                planned, plan_more = self._prepare(ledger, planner, say, stop)
+                with stop.announce(NOTICE):
+                    planned, plan_more = self._prepare(ledger, planner, say, stop)
                 Execution(
                     folder, ledger, planned, say, stop, workers, self.plugins, self._choose_precision(ledger), tick, on,
                     server, plan_more, planner.count_runs() + planner.num_trials if plan_more else 0,
@@ -315,13 +323,11 @@ class Study(Showable):
             if missing:
                 say(f"{name}: auditing {', '.join(lines.values())}")
             for key in missing:
-                if stop:
-                    raise KeyboardInterrupt
                 if key not in installed:
-                    ledger.add_audit(key, is_causal, *_audit_mechanism(lines[key], is_causal))
+                    ledger.add_audit(key, is_causal, *_audit_mechanism(lines[key], is_causal, stop))
                     continue
                 try:
-                    ledger.add_audit(key, is_causal, *installed[key].audit(is_causal))
+                    ledger.add_audit(key, is_causal, *installed[key].audit(is_causal, stop))
                 except AttnlabError as error:
                     # If its runs cannot be built either, each fails with this message.
                     say(f"{name}: {key} cannot be audited: {error}")
@@ -354,9 +360,9 @@ def _ignore(message: str) -> None:
     """Show nothing of what a plan counts."""
 
 
-def _audit_mechanism(line: str, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:
+def _audit_mechanism(line: str, is_causal: bool, stop: StopRequest) -> tuple[bool, list[Mapping[str, Any]]]:
     # Cost depends on the machine and does not matter here.
     known = known_checks("mechanism").values()
     checks = [check.name for check in known if not check.is_slow and check.kind != "cost"]
-    result = audit(line, causal=is_causal, checks=checks)
+    result = audit(line, causal=is_causal, checks=checks, progress=lambda _: stop.check())
     return result.passed, [finding.record() for finding in result.findings.values()]

@@ -49,7 +49,9 @@ def test_every_phase_size_and_arm_is_tried(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("here")
 def test_without_calibration_there_is_no_time() -> None:
-    found = estimate_cost(study(seeds=[1]), method="counted")
+    said: list[str] = []
+    found = estimate_cost(study(seeds=[1]), method="counted", say=said.append)
+    assert said == [f"counting operations of recall, tiny, {arm}" for arm in ("dot", "bypass", "slow")]
     assert (found.seconds, found.costs[0].timing) == (None, None)
     assert found.memory == 4 * 4 * PARAMETERS
     assert found.notes[0] == "operations and memory are counted; nothing was timed"

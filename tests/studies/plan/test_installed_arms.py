@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from attnlab.errors import TrainingError
 from attnlab.studies.file.design import Arm, Size
 from attnlab.studies.plan.installed_arms import InstalledArm, mark_key
+from attnlab.studies.study import _audit_mechanism
 from attnlab.tasks import load
+from attnlab.training.loop.stopping import StopRequest
 
 
 def test_a_big_model_is_audited_with_few_layers_and_that_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,3 +51,24 @@ def test_a_model_that_cannot_be_built_is_an_error_of_training() -> None:
     odd = Size(architecture="gpt2", config={"n_layer": 1, "n_embd": 15, "n_head": 2})
     with pytest.raises(TrainingError, match="no model can be built from this config"):
         InstalledArm(Arm(mechanism="dot | softmax"), "odd", odd, load("clm")).audit(True)
+
+
+def test_a_stop_comes_before_the_next_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 32}
+    arm = InstalledArm(Arm(mechanism="dot | softmax"), "tiny", Size(architecture="gpt2", config=config), load("clm"))
+    stop, begun = StopRequest(), list[str]()
+
+    def audited(*_: Any, progress: Callable[[str], None], **__: Any) -> None:
+        for name in ("first", "second"):
+            progress(name)
+            begun.append(name)
+            stop.signal = 2
+
+    monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited)
+    monkeypatch.setattr("attnlab.studies.study.audit", audited)
+    for audit_arm in (lambda: arm.audit(True, stop), lambda: _audit_mechanism("dot | softmax", True, stop)):
+        begun.clear()
+        stop.signal = None
+        with pytest.raises(KeyboardInterrupt):
+            audit_arm()
+        assert begun == ["first"]

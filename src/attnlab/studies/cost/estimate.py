@@ -231,7 +231,7 @@ def _time_runs(
                 costs.append(RunCost(*kind, len(runs), num_ended))
                 continue
             title = ", ".join(kind)
-            say(f"timing {title}")
+            say(f"{'timing' if budget else 'counting operations of'} {title}")
             first = runs[0]  # of its chain of phases
             while first.parent is not None:
                 first = by_id[first.parent]

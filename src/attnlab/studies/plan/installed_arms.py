@@ -13,6 +13,7 @@ from attnlab.errors import TrainingError
 from attnlab.mechanisms import LayeredMechanism, parse_line
 from attnlab.training import Start
 from attnlab.training.job.weights import build_model, make_config, silence_transformers
+from attnlab.training.loop.stopping import StopRequest
 
 from ..file.design import Arm, Size
 from .audit_keys import MARK
@@ -68,11 +69,18 @@ class InstalledArm:
         content = [self.size.architecture, checkpoint, dict(self.start.config), self.task.head]
         return f"{self.line} in {self.size_name} ({_hash_short(content)})"
 
-    def audit(self, is_causal: bool) -> tuple[bool, list[Mapping[str, Any]]]:
-        """Build the model and audit it; return whether it passed, and the findings, the model's description first."""
+    def audit(self, is_causal: bool, stop: StopRequest | None = None) -> tuple[bool, list[Mapping[str, Any]]]:
+        """Build the model and audit it; return whether it passed, and the findings, the model's description first.
+
+        stop: a request for it raises KeyboardInterrupt before the next check.
+        """
+        stop = StopRequest() if stop is None else stop  # one that was not asked for yet is false
+        stop.check()
         with silence_transformers():
             model, num_layers = self.build()
-        result = audit(model, causal=is_causal, checks=CAUSAL if is_causal else OTHERWISE)
+        result = audit(
+            model, causal=is_causal, checks=CAUSAL if is_causal else OTHERWISE, progress=lambda _: stop.check()
+        )
         num_audited = count_layers(model.config)
         depth = f"{num_audited} of its {num_layers} layers, which are the same code"
         cut = f"; {depth}" if num_audited != num_layers else ""

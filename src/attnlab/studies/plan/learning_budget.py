@@ -31,6 +31,28 @@ def count_needed_tokens(vocab_size: int) -> int:
     return min(TOKENS_PER_WORD * vocab_size, MAX_TOKENS)
 
 
+def explain_few_updates(phase: str, task: str, num_steps: int) -> str:
+    """Say that a probe has too few updates to be learned; empty if it has enough."""
+    if num_steps >= MIN_UPDATES.get(task, 0):
+        return ""
+    return (
+        f"{phase}: {num_steps:,} updates are too few for '{task}' (it needs {MIN_UPDATES[task]} at least); set "
+        f"phases.{phase}.segments.0.steps"
+    )
+
+
+def explain_few_tokens(phase: str, num_steps: int, tokens: int, vocab_size: int) -> str:
+    """Say that a language model has too few tokens of training to reach its floor; empty if it has enough."""
+    needed = count_needed_tokens(vocab_size)
+    if tokens >= needed:
+        return ""
+    return (
+        f"{phase}: at most {tokens:,} tokens of training are too few for a vocabulary of {vocab_size} (at least "
+        f"{needed:,} are needed to predict better than word pairs do); train "
+        f"{-(-needed * num_steps // max(tokens, 1)):,} updates, or take a smaller vocabulary"
+    )
+
+
 def list_budget_warnings(runs: Iterable[PlannedRun]) -> list[str]:
     """Return a sentence for each phase whose runs are too short to learn."""
     return list(dict.fromkeys(_check_runs(runs)))
@@ -43,21 +65,12 @@ def _check_runs(runs: Iterable[PlannedRun]) -> Iterator[str]:
         if planned.parent or run.start.checkpoint or any(segment.steps is None for segment in run.segments):
             continue
         task = run.task.lower()
-        if num_steps < MIN_UPDATES.get(task, 0):
-            yield (
-                f"warning: {planned.phase}: {num_steps:,} updates are too few for '{task}' (it needs "
-                f"{MIN_UPDATES[task]} at least); set phases.{planned.phase}.segments.0.steps"
-            )
+        if reason := explain_few_updates(planned.phase, task, num_steps):
+            yield f"warning: {reason}"
         size = re.fullmatch(r"(?:word|wordpiece|bpe):(\d+)", run.data.tokenizer or "")
         if task not in DEFAULT_LENGTHS or size is None:
             continue
         default = int(run.task_settings.get("max_len", DEFAULT_LENGTHS[task]))
         tokens = sum((segment.steps or 0) * segment.batch * (segment.length or default) for segment in run.segments)
-        needed = count_needed_tokens(int(size[1]))
-        if tokens < needed:
-            factor = -(-needed * num_steps // max(tokens, 1))
-            yield (
-                f"warning: {planned.phase}: at most {tokens:,} tokens of training are too few for a vocabulary of "
-                f"{size[1]} (at least {needed:,} are needed to predict better than word pairs do); train {factor:,} "
-                "updates, or take a smaller vocabulary"
-            )
+        if reason := explain_few_tokens(planned.phase, num_steps, tokens, int(size[1])):
+            yield f"warning: {reason}"

@@ -72,8 +72,7 @@ def _count_source(overlap: SourceOverlap, source: DataSource, task: Any, stop: S
     matches = HashMatches([np.array([digest_of(text) for text in long], dtype=np.uint64)])
     trained = islice(_read_trained(task, source), source.num_train)
     while block := [digest_of(_normalize(text)) for text in islice(trained, BLOCK)]:
-        if stop:
-            raise KeyboardInterrupt
+        stop.check()
         matches.mark(np.array(block, dtype=np.uint64))
     num_short = len(texts) - len(long)
     return dataclasses.replace(overlap, num_held_out=len(long), num_found=matches.num_found, num_short=num_short)

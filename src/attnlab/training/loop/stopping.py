@@ -1,9 +1,10 @@
 """Ctrl-C and SIGTERM: the first stops a run at the next safe moment, the second at once."""
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -14,6 +15,8 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.signal: int | None = None
+        self.notice = ""
+        """What the first request prints at once."""
 
     def __bool__(self) -> bool:
         return self.signal is not None
@@ -23,6 +26,24 @@ class StopRequest:
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = number
+        if self.notice:
+            # A write that this one interrupts cannot be entered again; the request counts without the notice too.
+            with suppress(RuntimeError):
+                print(f"\n{self.notice}", file=sys.stderr, flush=True)
+
+    @contextmanager
+    def announce(self, notice: str) -> Iterator[None]:
+        """Print a notice at once if the first request comes in this block."""
+        self.notice = notice
+        try:
+            yield
+        finally:
+            self.notice = ""
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if a stop was requested."""
+        if self:
+            raise KeyboardInterrupt
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def test_a_leaking_arm_is_a_fault_and_other_failed_audits_are_said(where: str, s
 def test_a_leak_of_the_installed_model_alone_makes_an_arm_leak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[tuple[str, bool]]()
 
-    def audited(model: Any, causal: bool, checks: Any) -> Audit:
+    def audited(model: Any, causal: bool, checks: Any, progress: Any) -> Audit:
         found = audit(model, causal=causal, checks=["causal leak"])
         line = str(mechanism_of(model))
         asked.append((line, causal))
