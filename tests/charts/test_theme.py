@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from attnlab.charts import svg
+from attnlab.charts import png, svg
 from attnlab.charts.theme import FILE, PAGE, Theme, config, frame, layer, nominal, print_on_white, quantitative
 
 
@@ -40,6 +40,19 @@ def test_layers_and_encodings_are_vega_lites() -> None:
     assert drawn["data"] == {"values": [{"a": 1}]}
     assert drawn["mark"] == {"type": "rule", "strokeWidth": 2}
     assert drawn["encoding"] == {"x": nominal("a")}
+
+
+def test_the_caption_of_a_file_is_below_its_picture() -> None:
+    page = svg(frame("A title", "below", PAGE, **layer([{"x": 1}], "bar", {"x": quantitative("x")})))
+    plain, printed = (
+        print_on_white(page, caption) for caption in ("", "Dots are <seeds> & the dashed line is 3. " * 9)
+    )
+    heights = [float(size) for picture in (plain, printed) for size in re.findall(r'<svg[^>]* height="(\d+)"', picture)]
+    texts = re.findall(r"<tspan[^>]*>([^<]*)</tspan>", printed)
+    assert heights[1] - heights[0] == 8 + 15 * len(texts)
+    assert texts[0].startswith("Dots are &lt;seeds&gt; &amp; ")
+    assert printed.endswith("</text></svg>")
+    assert png(printed).startswith(b"\x89PNG")
 
 
 def test_a_picture_of_a_page_becomes_one_of_a_file() -> None:

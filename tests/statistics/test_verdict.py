@@ -116,8 +116,8 @@ def test_still_training(shift: float, words: str) -> None:
 
 
 def test_it_is_said_which_arm_was_still_training() -> None:
-    gains = {"late_gain": 0.9, "late_gain_of": "slow"}
-    reason = compare(LEARNED, LEARNED + RNG.normal(0, 0.1, 8), smallest=0.01, **gains).decision.reason
+    scores = LEARNED + RNG.normal(0, 0.1, 8)
+    reason = compare(LEARNED, scores, smallest=0.01, late_gain=0.9, late_gain_of="slow").decision.reason
     assert reason.startswith("in the last fifth of training 'slow' gained 0.9, more than half of 0.01; so far, ")
     assert choose_late_gain({"dot": 0.1, "slow": 0.9, "lost": None}) == (0.9, "slow")
     assert choose_late_gain({"dot": None}) == (None, "")

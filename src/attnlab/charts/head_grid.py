@@ -22,6 +22,7 @@ TOKEN_SIDE = 13
 MAX_MARKS = 64
 """The most tokens whose weights are marks, with their numbers on hover; more are an image."""
 MAX_CHARACTERS = 16
+CONTINUING = "A token that begins with a hyphen, such as -ing, continues the word before it."
 WIDTH = 1000
 """The width from which the two parts are below each other."""
 
@@ -131,6 +132,11 @@ def name_tokens(field: str, tokens: Sequence[str], side: int) -> Layer:
         **({"labelAngle": -90, "labelAlign": "left", "labelBaseline": "middle"} if is_across else {}),
     }  # fmt: skip
     return quantitative(field, scale={"domain": [0, len(tokens)], "nice": False, "reverse": not is_across}, axis=axis)
+
+
+def is_continuing(name: str) -> bool:
+    """Tell whether the name of a token marks it as a piece that continues a word."""
+    return len(name) > 1 and name.startswith("-")
 
 
 def shorten(token: str) -> str:

@@ -1,10 +1,14 @@
 """The colours, sizes and frame that all charts share. A file is printed on white; a chart inside a page takes the
 page's colours, light or dark."""
 
+import html
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from attnlab.visible import make_visible
 
 from .chart import SCHEMA, Chart
 
@@ -41,21 +45,43 @@ class Theme:
 FILE = Theme("white", "#333333", "#E4E4E4", "#F2F2F2", "#0072B2", "#D55E00", padding=12)
 PAGE = Theme("transparent", "var(--ink)", "var(--grid)", "var(--ground)", "var(--blue)", "var(--orange)", padding=0)
 """For a chart in a page whose CSS sets these variables."""
+CAPTION, LINE, GAP = 11, 15, 8
+"""The size of the letters of a caption, the height of a line, and the space above it."""
+CHARACTER, MIN_CHARACTERS = 5.6, 30
+"""The mean width of a letter of a caption, and the fewest of a line."""
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*">')
 
 
-def print_on_white(picture: str) -> str:
-    """Return an SVG that was drawn for a page in the colours and with the padding of a file."""
+def print_on_white(picture: str, caption: str = "") -> str:
+    """Return an SVG that was drawn for a page in the colours and with the padding of a file, over its caption.
+
+    On a page the caption is beside the picture; in a file it says what the marks and lines are.
+    """
     for name in ("ink", "grid", "ground", "blue", "orange"):
         picture = picture.replace(f'"{getattr(PAGE, name)}"', f'"{getattr(FILE, name)}"')
-    return _SIZE.sub(_pad, picture, count=1)
+    size = _SIZE.search(picture)
+    if size is None:
+        return picture
+    width, height = map(float, size.groups())
+    lines = textwrap.wrap(make_visible(caption), max(MIN_CHARACTERS, int(width / CHARACTER)))
+    below = f"{_write_lines(lines, height)}</svg>" if lines else "</svg>"
+    picture = f"{picture.rstrip().removesuffix('</svg>')}{below}"
+    return _SIZE.sub(_pad(width, height + len(lines) * LINE + (GAP if lines else 0)), picture, count=1)
 
 
-def _pad(size: re.Match[str]) -> str:
-    sides = [float(side) + 2 * FILE.padding for side in size.groups()]
-    outer, corner = f'width="{sides[0]:g}" height="{sides[1]:g}"', -FILE.padding
+def _write_lines(lines: Sequence[str], top: float) -> str:
+    rows = "".join(
+        f'<tspan x="0" y="{top + GAP + (number + 0.7) * LINE:g}">{html.escape(line)}</tspan>'
+        for number, line in enumerate(lines)
+    )
+    return f'<text font-family="{FONT}" font-size="{CAPTION}" fill="{FILE.ink}">{rows}</text>'
+
+
+def _pad(width: float, height: float) -> str:
+    sides = [f"{side + 2 * FILE.padding:g}" for side in (width, height)]
+    outer, corner = f'width="{sides[0]}" height="{sides[1]}"', -FILE.padding
     background = f'<rect x="{corner}" y="{corner}" {outer} fill="{FILE.background}"/>'
-    return f'{outer} viewBox="{corner} {corner} {sides[0]:g} {sides[1]:g}">{background}'
+    return f'{outer} viewBox="{corner} {corner} {sides[0]} {sides[1]}">{background}'
 
 
 def config(theme: Theme) -> Layer:

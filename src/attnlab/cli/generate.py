@@ -103,7 +103,7 @@ def _check_room(model: "PreTrainedModel", ids: list[int], num_tokens: int) -> No
 
     limit = count_positions(model)
     learned = getattr(model, PROMPT, None)
-    num_known = model.get_input_embeddings().num_embeddings
+    num_known: Any = model.get_input_embeddings().num_embeddings
     if ids and max(ids) >= num_known:
         raise RequestError(
             f"the tokenizer gives the prompt a token {max(ids)}, and the model knows {num_known} tokens; the tokenizer "

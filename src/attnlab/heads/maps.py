@@ -7,15 +7,16 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from attnlab.charts import Chart, head_grid, save, svg
-from attnlab.charts.head_grid import HeadGrid
+from attnlab.charts.head_grid import CONTINUING, HeadGrid, is_continuing
 from attnlab.errors import RequestError
 from attnlab.notebook import Facts, Showable
 from attnlab.special_tokens import SpecialTokens
 
 from .recording import find_model, is_causal, record_weights
-from .tokens import CONTINUING, find_tokenizer, is_continuing, read_tokens
+from .tokens import find_tokenizer, read_tokens
 
 CHARACTERS = 90
 
@@ -116,7 +117,7 @@ def show(
     return replace(maps, layer=layers[chosen[0]], head=chosen[1], reason=REASON)
 
 
-def _choose_special_tokens(given: SpecialTokens | bool | None, tokenizer: Any, body: nn.Module) -> SpecialTokens:
+def _choose_special_tokens(given: SpecialTokens | bool | None, tokenizer: Any, body: PreTrainedModel) -> SpecialTokens:
     if isinstance(given, SpecialTokens):
         return given
     if given is None:

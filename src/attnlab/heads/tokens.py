@@ -19,8 +19,6 @@ WORD_STARTS, CONTINUES = ("Ġ", "▁"), "##"
 """How vocabularies mark a piece that begins a word, and one that continues it."""
 BLANKS = {"\n": "⏎", "\t": "⇥", " ": "␣"}
 
-CONTINUING = "A token that begins with a hyphen, such as -ing, continues the word before it."
-
 
 @dataclass(frozen=True)
 class TextTokens:
@@ -98,11 +96,6 @@ def _replace_special_tokens(encoded: Mapping[str, Tensor], special_tokens: Speci
         )
         replaced[name] = torch.cat([before, values[:, start:stop], after], 1)
     return replaced
-
-
-def is_continuing(name: str) -> bool:
-    """Tell whether the name of a token marks it as a piece that continues a word."""
-    return len(name) > 1 and name.startswith("-")
 
 
 def name_ids(ids: Sequence[int], tokenizer: Any) -> list[str]:

@@ -49,7 +49,7 @@ def test_of_many_arms_the_numbers_are_given(tmp_path: Path) -> None:
 def test_arms_that_leak_are_named_with_the_reason(tmp_path: Path) -> None:
     leak = "its audit finds a leak"
     found = make(tmp_path, {"a": HIGH, "b": SAME, "x": HIGH, "y": HIGH}, {"x": leak, "y": leak})
-    assert found.answer.endswith("; 2 are not comparable: its audit finds a leak (x, y).")
+    assert found.answer.endswith("; 2 are not comparable, each since its audit finds a leak (x, y).")
 
 
 def test_what_still_trains_says_so_and_many_names_are_cut() -> None:

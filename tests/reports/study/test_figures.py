@@ -1,5 +1,6 @@
 """The charts of a report: files for papers, and no arm that is not comparable in the forest."""
 
+import re
 from pathlib import Path
 
 from attnlab.charts import svg
@@ -26,6 +27,9 @@ def test_figures_are_there_for_papers(folder: Path) -> None:
     for stem in ("forest-recall-tiny", "seeds-recall-tiny", "curves-recall-tiny-train-loss", "leak-leaking"):
         assert {f"{stem}.svg", f"{stem}.png"} <= names
     assert not [name for name in names if name.startswith(".")]
+    picture = (folder / "figures" / "seeds-recall-tiny.svg").read_text(encoding="utf-8")
+    assert "Dots are seeds, thin lines" in picture
+    assert "the orange bar is" in " ".join(re.findall(r"<tspan[^>]*>([^<]*)<", picture))
 
 
 def test_quality_is_drawn_against_each_cost_that_differs(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from .reading import contents
 def test_verdicts_are_said_in_words_and_numbers(folder: Path) -> None:
     better, worse = contents(folder).headline.verdicts
     assert (better.arm, better.verdict, better.tone) == ("better", "BETTER BY AT LEAST 0.02 AT SHARED SETTINGS", "good")
-    assert re.fullmatch(r"accuracy \+0\.102 \[\+0\.\d+, \+0\.\d+\] over 5 paired seeds", better.numbers)
-    assert (worse.verdict, worse.numbers[:8]) == ("TOO FEW SEEDS (n < 5)", "accuracy")
+    assert re.fullmatch(r"difference in accuracy \+0\.102 \[\+0\.\d+, \+0\.\d+\] over 5 paired seeds", better.numbers)
+    assert (worse.verdict, worse.numbers[:22]) == ("TOO FEW SEEDS (n < 5)", "difference in accuracy")
 
 
 def test_an_unfinished_study_has_no_verdict(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     made = Made(tmp_path, seeds=[1])
     made.give("dot", BASE[:1]).give("better", HIGH[:1])
     found = contents(made.done())
-    assert found.headline.verdicts[0].numbers == "accuracy +0.1 over 1 paired seed"
+    assert found.headline.verdicts[0].numbers == "difference in accuracy +0.1 over 1 paired seed"
     assert "1 seed per arm: the spread is almost unknown, so there is no verdict." in found.limits
     assert render_page(found)
 

@@ -66,7 +66,10 @@ def test_a_stop_comes_before_the_next_check(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("attnlab.studies.plan.installed_arms.audit", audited)
     monkeypatch.setattr("attnlab.studies.study.audit", audited)
-    for audit_arm in (lambda: arm.audit(True, stop), lambda: _audit_mechanism("dot | softmax", True, stop)):
+    calls: list[Callable[[], object]] = [
+        lambda: arm.audit(True, stop), lambda: _audit_mechanism("dot | softmax", True, stop)
+    ]  # fmt: skip
+    for audit_arm in calls:
         begun.clear()
         stop.signal = None
         with pytest.raises(KeyboardInterrupt):

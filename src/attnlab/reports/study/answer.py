@@ -94,7 +94,7 @@ def _count_outcomes(rows: Sequence[ArmRow], baseline: str, has_several: bool) ->
             still = " so far, still training" if _is_still_training(row) else ""
             grouped.setdefault(f"{words.format(baseline)}{still}", []).append(row)
     for row in filter(is_not_comparable, rows):
-        grouped.setdefault(f"not comparable: {_find_obstacle(row)}", []).append(row)
+        grouped.setdefault(f"not comparable, since {_find_obstacle(row)}", []).append(row)
     clauses = [_count_arms(words, found, has_several) for words, found in grouped.items()]
     total = f"Of {len(rows)} comparisons" if has_several else f"Of {len(rows)} arms"
     return [f"{total}, {clauses[0]}", *clauses[1:]]
@@ -107,7 +107,10 @@ def _count_arms(words: str, rows: Sequence[ArmRow], has_several: bool) -> str:
     named = listed([*names[: MAX_NAMES - len(more)], *more])
     if has_several:
         return f"{len(rows)} {'finds' if len(rows) == 1 else 'find'} the arm {words} ({named})"
-    return f"{len(rows)} {'is' if len(rows) == 1 else 'are'} {words} ({named})"
+    if len(rows) == 1:
+        return f"1 is {words} ({named})"
+    # The reason is about one arm: "its audit finds a leak".
+    return f"{len(rows)} are {words.replace(', since its ', ', each since its ', 1)} ({named})"
 
 
 def _join(parts: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from attnlab.charts import arm_maps
 from attnlab.charts.arm_maps import ArmMaps
+from attnlab.charts.head_grid import CONTINUING, is_continuing
 from attnlab.studies.answers.attention_record import (
     AttentionRecord,
     HeadWeights,
@@ -53,8 +54,9 @@ def make_attention_section(record: Record) -> AttentionSection | None:
     chosen, reason = choose_head(found.arms, record.design.baseline)
     name = make_file_name(ATTENTION, run.phase, run.size)
     title, having = f"Layer {chosen[0]}, head {chosen[1]}", [one for one in maps if one.has(chosen)]
+    continuing = f" {CONTINUING}" if any(map(is_continuing, found.tokens)) else ""
     head = Figure(
-        ATTENTION, name, f"{title} of every arm: {place}", reason + _name_others(maps, chosen),
+        ATTENTION, name, f"{title} of every arm: {place}", reason + _name_others(maps, chosen) + continuing,
         lambda theme: arm_maps.draw_head(having[:MAX_ARMS], chosen, title, f"{place}, seed {run.seed}", theme),
     )  # fmt: skip
     every = Figure(
@@ -129,7 +131,7 @@ def _add_learned(tokens: Sequence[str], num: int, kind: str) -> list[str]:
 
 def join_tokens(tokens: Sequence[str]) -> str:
     """Write tokens as a text; a piece that continues a word begins with a hyphen."""
-    return "".join(one[1:] if one.startswith("-") and len(one) > 1 else f" {one}" for one in tokens).strip()
+    return "".join(one[1:] if is_continuing(one) else f" {one}" for one in tokens).strip()
 
 
 def _name_others(maps: Sequence[ArmMaps], place: tuple[int, int]) -> str:

@@ -100,7 +100,8 @@ def _make_seed_plot(place: PhaseResults) -> Figure | None:
     floor = None if place.floor is None else place.floor[0]
     drawn = Dots(list(names.values()), dots, _split_words(place.figure), is_logarithmic, floor)
     scale = " The axis is logarithmic, and so is the mean." if is_logarithmic else ""
-    caption = f"Dots are seeds, thin lines join the same seed, orange is the mean.{scale}{_write_floor_caption(place)}"
+    marks = "Dots are seeds, thin lines join the same seed, the orange bar is the mean."
+    caption = f"{marks}{scale}{_write_floor_caption(place)}"
     return Figure(
         SEEDS, _make_file_name(SEEDS, place), f"Every seed: {place.title}", caption,
         lambda theme: seeds.draw(drawn, f"{capitalize(_split_words(place.figure))} of every seed", place.title, theme),

@@ -154,7 +154,7 @@ def _write_numbers(answer: Answer, unit: str) -> str:
     examples = "" if data.num_examples is None else f" and {_format_count(data.num_examples, unit)}"
     clusters = "" if data.num_clusters is None else f" in {data.num_clusters:,} clusters"
     seeds = _format_count(data.variant.n, "paired seed" if data.paired else "seed")
-    return f"{answer.figure} {format_comparison(comparison)} over {seeds}{examples}{clusters}"
+    return f"difference in {answer.figure} {format_comparison(comparison)} over {seeds}{examples}{clusters}"
 
 
 def _make_sentence_case(reason: str) -> str:

@@ -43,7 +43,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
 def _write_figures(folder: Path, contents: Contents, drawings: Mapping[str, Drawing]) -> None:
     kept = set()
     for figure in contents.all_figures:
-        picture = print_on_white(str(drawings[figure.name].picture))
+        picture = print_on_white(str(drawings[figure.name].picture), figure.caption)
         kept.add(write_atomically(folder / f"{figure.name}.svg", picture))
         # Hundreds of pale lines take seconds to rasterize, and traces are not printed.
         if figure.kind != TRACES:
