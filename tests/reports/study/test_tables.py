@@ -88,8 +88,14 @@ def test_the_latex_table_stands_alone(folder: Path) -> None:
     with open_record(folder) as record:
         notes = collect_contents(record).headline.list_notes()
     assert notes
-    plain = table.replace("$-$", "−").replace("--", "–").replace(r"\%", "%").replace(r"\_", "_")
-    assert all(note.removesuffix(".") in plain for note in notes)
+    plain = (
+        table.replace("$-$", "−")
+        .replace(r"\textless{}", "<")
+        .replace("--", "–")
+        .replace(r"\%", "%")
+        .replace(r"\_", "_")
+    )
+    assert [note for note in notes if note.removesuffix(".") not in plain] == []
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex: apt-get install texlive-latex-base")
