@@ -65,6 +65,7 @@ def test_stages_of_ones_own_work() -> None:
         "dot | identity | fading | norm(l2) | delta",
         "dot | softmax | clipped | averaged",
         "dot | softmax | previous_value",
+        "dot | softmax | short_conv_of_values",
     ):
         assert attnlab.audit(line, causal=True, checks=["leak", "prefix", "padding", "equivalences"]).passed
     assert attnlab.audit("mixer(short_conv)").passed

@@ -43,6 +43,7 @@ MODULES_MAY_IMPORT: dict[str, set[str]] = {
     "special_tokens": set(),
     "pretrained": set(),
     "notebook": set(),
+    "check_names": set(),
     "inputs": set(),
     "visible": set(),
     "console": set(),
@@ -101,7 +102,7 @@ def violations(source: Path) -> list[str]:
         allowed |= PROGRAMS_MAY_IMPORT.get(where.as_posix(), set())
         if owner not in ("errors", "lazy", "checksums"):
             allowed |= {"errors", "machine", "lazy", "notebook", "hub", "pretrained", "inputs", "visible", "console"}
-            allowed |= {"checksums", "ownership", "denormals", "special_tokens"}
+            allowed |= {"checksums", "ownership", "denormals", "special_tokens", "check_names"}
         if owner in MAY_IMPORT_PACKAGE:
             allowed.add(PACKAGE)
         for line, name in imported_names(module, source):

@@ -6,8 +6,16 @@ import pytest
 from torch import Tensor
 
 import attnlab
-from attnlab.audits import CHECKS, Finding, Mode, Subject, check
+from attnlab.audits import (
+    CHECKS,
+    Finding,
+    Mode,
+    Subject,
+    check,
+    in_model,  # noqa: F401  (registers the checks of models)
+)
 from attnlab.audits.audit import choose_checks
+from attnlab.check_names import NAMES
 from attnlab.errors import RequestError
 from attnlab.mechanisms import Dims, Parameter, Params, Weights, stage
 
@@ -61,6 +69,12 @@ def test_a_check_that_raises_is_a_finding_and_the_others_are_not_lost() -> None:
     assert finding.where.startswith("test_check.py, line ")
     assert audit.findings["weights"].passed
     assert not audit.passed
+
+
+def test_the_names_of_all_checks_are_known_without_them() -> None:
+    for kind, checks in CHECKS.items():
+        own = [name for name, known in checks.items() if known.function.__module__.startswith("attnlab.")]
+        assert set(own) == set(NAMES[kind])
 
 
 def test_every_check_that_compares_outputs_moves_learned_parameters() -> None:

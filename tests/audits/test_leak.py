@@ -10,9 +10,10 @@ import attnlab
 from attnlab.kernels import blockwise, linear, rowwise
 from attnlab.kernels.call import Call
 from attnlab.kernels.visibility import Visibility
-from attnlab.mechanisms import Dims, Parameter, Params, Score, Value, stage
+from attnlab.mechanisms import Dims, Features, Parameter, Params, Score, Value, stage
 
 from .faults import one_too_many, plant, run_check
+from .in_model.models import gpt2
 
 
 def test_a_mask_that_is_off_by_one_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +122,33 @@ def test_a_gate_that_opens_a_leak_only_once_it_is_trained_is_found() -> None:
             return t + p["share"][:, None, None] * t.roll(-1, 2)
 
     assert not run_check("dot | softmax | late", "leak", causal=True).passed
+
+
+def register_minus_mean(share: float) -> str:
+    """Register keys less the mean of all keys, and less a share of the next key; return a line with them."""
+
+    @stage("minus_mean")
+    @dataclasses.dataclass(frozen=True)
+    class MinusMean(Features):
+        sides = ("k",)
+
+        def __call__(self, t: Tensor, side: str, p: Params) -> Tensor:
+            return t - t.mean(-2, keepdim=True) - share * t.roll(-1, -2)
+
+    return "dot | softmax | minus_mean"
+
+
+@pytest.mark.usefixtures("own_stages")
+@pytest.mark.parametrize(("share", "is_rounding"), [(0.0, True), (1e-6, False), (0.1, False)])
+def test_later_tokens_that_cancel_up_to_rounding_are_told_from_a_leak(share: float, is_rounding: bool) -> None:
+    line = register_minus_mean(share)
+    for finding in (
+        run_check(line, "leak", causal=True),
+        attnlab.audit(attnlab.install(gpt2(), line), checks=["leak"]).findings["leak"],
+    ):
+        assert not finding.passed
+        assert ("which cancel up to rounding" in finding.sentence) == is_rounding, finding.sentence
+        assert ("sees the future" in finding.sentence) != is_rounding
 
 
 def test_results_that_overflow_are_not_called_a_leak() -> None:

@@ -1,11 +1,15 @@
 """`attnlab audit` prints findings, draws them, and answers with its exit status."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from attnlab.check_names import NAMES, find_check
 from attnlab.cli import main
+from attnlab.cli.audit import SHORT
 
 QUICK = ["--only", "gradient,weights"]
 
@@ -28,7 +32,7 @@ def test_one_that_fails_is_status_1_and_says_why(capsys: pytest.CaptureFixture[s
 def test_many_make_one_table_with_every_failure_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "baseline", "hard", "dot | relu", *QUICK]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["mechanism", "gradients", "weights"]
+    assert lines[0].split() == ["mechanism", "gradient", "weights"]
     assert lines[1].split() == ["baseline", "passed", "reported"]
     assert lines[2].split() == ["hard", "FAILED", "reported"]
     assert lines[3].split() == ["dot", "|", "relu", "passed", "reported"]
@@ -71,6 +75,7 @@ def test_a_figure_is_drawn_of_one_or_several(tmp_path: Path) -> None:
         (["baseline", "--catalog"], "it got more than one of them"),
         (["dot | sofmax"], "did you mean 'softmax'"),
         (["baseline", "--only", "leek"], "no check is named 'leek'"),
+        (["baseline", "--only", "leak,gradients"], "no check is named 'gradients', did you mean 'gradient'?"),
         (["baseline", "--figure", "out.gif"], "gif"),
         (["baseline", "--plugin", "nowhere.py"], "there is none at 'nowhere.py'"),
         (["--model", "gpt2", "--train"], "--train installs a mechanism in a tiny model"),
@@ -116,3 +121,15 @@ def test_a_plugin_brings_checks_and_stages(tmp_path: Path, capsys: pytest.Captur
     finally:
         CHECKS["mechanism"].pop("mine", None)
     assert "It is never good enough." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["baseline", "--only", "gradients"], ["--model", "m", "--only", "cost"]])
+def test_a_wrong_name_of_a_check_is_found_before_torch_is_imported(arguments: list[str]) -> None:
+    code = f"import sys; from attnlab.cli import main; print(main({['audit', *arguments]!r}), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "2 False\n", done.stderr
+
+
+def test_the_heads_of_the_table_are_names_that_only_takes() -> None:
+    assert set(SHORT) <= set(NAMES["mechanism"])
+    assert {find_check(head, "mechanism"): head for head in SHORT.values()} == SHORT

@@ -1,5 +1,6 @@
 """A file of the user's own stages, named on the command line."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_stage_from_a_file_is_measured_like_any_other(
         ("import nothing_of_this_name", "line 1: ModuleNotFoundError"),
         ("x = 1\n1 / 0", "line 2: ZeroDivisionError"),
         ("def f(:", "SyntaxError"),
-        ("from attnlab import stage\n@stage('softmax')\nclass A: pass", "own.py: "),
+        ("from attnlab import stage\n@stage('softmax')\nclass A: pass", "own.py, line 2: "),
     ],
 )
 def test_a_file_that_does_not_work_is_one_clear_error(
@@ -57,6 +58,47 @@ def test_a_file_that_does_not_work_is_one_clear_error(
     assert main(["bench", "dot | softmax", *SMALL, "--plugin", str(file)]) == 2
     said = capsys.readouterr().err
     assert says in said
+    assert "Traceback" not in said
+
+
+RAISING = """
+from dataclasses import dataclass
+from attnlab import Parameter, Weights, stage
+import own_helper
+
+@stage("raising")
+@dataclass(frozen=True)
+class Raising(Weights):
+    def __call__(self, scores, n, p):
+        return scores
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("def __post_init__(self): 1 / 0", "own.py, line 11: ZeroDivisionError: division by zero"),
+        ("def __post_init__(self): raise SystemExit", "own.py, line 11: SystemExit"),
+        ("def __post_init__(self): open('nowhere')", "own.py, line 11: FileNotFoundError"),
+        ("def __post_init__(self): own_helper.fail()", "own_helper.py, line 2: LookupError: helpless"),
+        ("def __post_init__(self): self.t = 1", "Raising sets self.t (in __post_init__, line 11 of own.py)"),
+        ("def __init__(self): self.t = 1", "own.py, line 8: Raising defines __init__"),
+        ("def parameters(self, dims): return {'t': Parameter((dims.none,), 1.0)}", "own.py, line 11: AttributeError"),
+    ],
+)
+def test_what_the_code_of_a_stage_raises_is_not_called_a_bug_of_attnlab(
+    method: str, says: str, own_stages: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_helper", raising=False)
+    Path("own_helper.py").write_text("def fail():\n    raise LookupError('helpless')\n", encoding="utf-8")
+    Path("own.py").write_text(f"{RAISING}    {method}\n", encoding="utf-8")
+    assert main(["audit", "dot | raising", "--only", "weights", "--plugin", "own.py"]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert "bug" not in said
     assert "Traceback" not in said
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, StaticCache
 
 import attnlab
-from attnlab.errors import InstallError
+from attnlab.errors import InstallError, MechanismError
 from attnlab.mechanisms import Dims, Features, Parameter, Params, Value, stage
 from tests.install.models import LENGTH, build, tokens
 
@@ -52,6 +52,38 @@ def stages(own_stages: None) -> None:
         def __call__(self, t: Tensor, side: str, p: Params, *, before: Tensor) -> Tensor:
             return t + before
 
+    @stage("conv_of_values")
+    @dataclass(frozen=True)
+    class ConvOfValues(Value):
+        """w0 v_t + w1 v_(t-1) + w2 v_(t-2) per channel, as a grouped convolution over tokens."""
+
+        uses_x: ClassVar[bool] = False
+        uses_first: ClassVar[bool] = False
+        num_before: ClassVar[int] = 2
+
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"taps": Parameter((dims.num_key_heads, dims.value_dim, 3), 0.2, 0.9)}
+
+        def __call__(self, t: Tensor, x: Tensor, first: Tensor, p: Params, *, before: Tensor) -> Tensor:
+            return torch.einsum("bhnsd,hds->bhnd", torch.cat([t[..., None, :], before], -2), p["taps"])
+
+    @stage("mean_of_keys")
+    @dataclass(frozen=True)
+    class MeanOfKeys(Features):
+        """Keys averaged with those of some tokens before."""
+
+        acts_before_positions: ClassVar[bool] = True
+        sides = ("k",)
+
+        reach: int = 3
+
+        @property
+        def num_before(self) -> int:  # type: ignore[override]
+            return self.reach
+
+        def __call__(self, t: Tensor, side: str, p: Params, *, before: Tensor) -> Tensor:
+            return (t + before.sum(-2)) / (1 + before.shape[-2])
+
 
 LINES = (
     "dot | softmax | previous_value",
@@ -59,6 +91,8 @@ LINES = (
     "dot | softmax | sum_of_keys | shift(keys)",
     "dot | softmax | shift(keys) | previous_value | unit_values | value_residual",
     "dot | softmax | previous_value | value_embedding",
+    "dot | softmax | conv_of_values",
+    "dot | softmax | shift(keys) | mean_of_keys(reach=1) | conv_of_values | previous_value",
 )
 
 
@@ -103,7 +137,7 @@ def test_a_cache_and_padding_give_the_outputs_of_the_whole_sequence(kind: str, l
     torch.testing.assert_close(found[mask.bool()], whole[mask.bool()], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("line", LINES[:3])
+@pytest.mark.parametrize("line", [*LINES[:3], *LINES[5:]])
 @pytest.mark.parametrize("kind", ["mistral window", "gemma3 windows"])
 @torch.no_grad()
 def test_a_cache_of_a_window_still_holds_the_token_before(kind: str, line: str) -> None:
@@ -140,8 +174,57 @@ def test_one_layer_computes_the_equation_and_attend_the_same() -> None:
     torch.testing.assert_close(found, expected)
 
 
-def test_the_audits_of_a_line_and_of_a_model_pass() -> None:
-    line = "dot | softmax | previous_value"
+def test_several_tokens_before_are_a_causal_convolution_that_padding_interrupts() -> None:
+    q, k, v, taps = *torch.randn(3, 2, 2, 7, 4), torch.randn(2, 4, 3)
+    mask = torch.tensor([[True] * 7, [False] * 2 + [True] * 5])[:, None, None]
+    held = v.masked_fill(~mask.mT, 0)
+    channels = torch.nn.functional.pad(held.transpose(2, 3).flatten(1, 2), (2, 0))  # [b h·d n]
+    conv = torch.nn.functional.conv1d(channels, taps.flip(-1).flatten(0, 1)[:, None], groups=8)
+    expected = attnlab.attend(q, k, conv.unflatten(1, (2, 4)).transpose(2, 3), mask=mask)
+    line, parameters = "dot | softmax | conv_of_values", {"conv_of_values_taps": taps}
+    torch.testing.assert_close(attnlab.attend(q, k, v, line, mask=mask, parameters=parameters), expected)
+
+
+@pytest.mark.parametrize("line", LINES[5:])
+@torch.no_grad()
+def test_several_tokens_before_do_not_cross_the_border_of_packed_sequences(line: str) -> None:
+    model: Any = attnlab.install(build("llama"), line)
+    for num_first in (1, 2, 4):
+        positions = torch.cat([torch.arange(num_first), torch.arange(LENGTH - num_first)])[None]
+        packed = model(tokens(1), position_ids=positions, use_cache=False).last_hidden_state
+        second = model(tokens(1)[:, num_first:]).last_hidden_state
+        torch.testing.assert_close(packed[:, num_first:], second, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_generation_with_and_without_a_cache_agrees() -> None:
+    model: Any = attnlab.install(build("gpt2", AutoModelForCausalLM), LINES[-1])
+    options = {"max_new_tokens": 12, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
+    first, second = (model.generate(tokens(2), use_cache=is_cached, **options) for is_cached in (True, False))
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("number", [0, True, 1.5])
+def test_a_number_of_tokens_before_that_is_none_is_refused(number: Any) -> None:
+    def call(self: Any, t: Tensor, x: Tensor, first: Tensor, p: Params, *, before: Tensor) -> Tensor:
+        return t
+
+    def without(self: Any, t: Tensor, x: Tensor, first: Tensor, p: Params) -> Tensor:
+        return t
+
+    def declare(method: Any) -> None:
+        stage("odd")(dataclass(frozen=True)(type("Odd", (Value,), {"num_before": number, "__call__": method})))
+
+    with pytest.raises(MechanismError, match="declares num_before, and its call does not request these tokens"):
+        declare(without)
+    declare(call)
+    q = torch.randn(1, 2, 4, 4)
+    with pytest.raises(MechanismError, match="num_before of 'odd' is how many tokens before each its call reads"):
+        attnlab.attend(q, q, q, "dot | softmax | odd")
+
+
+@pytest.mark.parametrize("line", ["dot | softmax | previous_value", LINES[-1]])
+def test_the_audits_of_a_line_and_of_a_model_pass(line: str) -> None:
     assert attnlab.audit(line, checks=["leak", "prefix", "padding", "equivalences", "value path"]).passed
     model = attnlab.install(build("gpt2", AutoModelForCausalLM), line)
     assert attnlab.audit(model, checks=["leak", "prefix", "padding"]).passed

@@ -1,13 +1,16 @@
 """What an argument may be: numbers of any size, words, layers, and how a line writes them."""
 
+from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
-from attnlab.mechanisms import Layers
+from attnlab.errors import MechanismError
+from attnlab.mechanisms import Layers, Mechanism, Params, Weights, argument, stage
 from attnlab.mechanisms.arguments import are_layers, describe, fits, read, write
 from attnlab.mechanisms.scores import Additive, Dot
 from attnlab.mechanisms.stage import StageError
@@ -117,3 +120,28 @@ def test_what_fits(value: object, admitted: tuple[Any, ...], expected: bool) -> 
 )  # fmt: skip
 def test_what_an_argument_may_be_is_said_in_words(admitted: tuple[Any, ...], words: str) -> None:
     assert describe(admitted) == words
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_strict_lower_bound_is_named_above() -> None:
+    @stage("warm")
+    @dataclass(frozen=True)
+    class Warm(Weights):
+        heat: float = argument(1.0, above=0, at_most=2)
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params) -> Tensor:
+            return scores.sigmoid() / self.heat
+
+    assert str(Mechanism.parse("dot | warm(heat=2)").weights) == "warm(heat=2)"
+    with pytest.raises(MechanismError, match="warm: heat must be above 0, not 0"):
+        Mechanism.parse("dot | warm(heat=0)")
+    with pytest.raises(MechanismError, match=r"warm: heat must be at most 2, not 2\.5"):
+        Mechanism.parse("dot | warm(heat=2.5)")
+
+
+@pytest.mark.parametrize(("word", "hint"), [("gt", ". It takes"), ("abov", ", did you mean 'above'?")])
+def test_a_keyword_that_is_no_bound_is_refused_with_those_there_are(word: str, hint: str) -> None:
+    with pytest.raises(MechanismError) as caught:
+        argument(1.0, **{word: 0})  # type: ignore[arg-type]
+    assert f"argument(…) takes no '{word}'{hint}" in str(caught.value)
+    assert "a default, the bounds at_least, above, at_most, below, and shown" in str(caught.value)

@@ -33,10 +33,18 @@ from attnlab.mechanisms.stage import SLOTS, Slot
 pytestmark = pytest.mark.usefixtures("own_stages")
 
 
-def declare(base: type[Any], **body: Any) -> Any:
+def declare(*bases: type[Any], **body: Any) -> Any:
     """Register a frozen dataclass with this body as the stage 'mine'."""
     annotations = {name: "float" for name, value in body.items() if isinstance(value, float | str)}
-    return stage("mine")(dataclass(frozen=True)(type("Mine", (base,), {"__annotations__": annotations, **body})))
+    return stage("mine")(dataclass(frozen=True)(type("Mine", bases, {"__annotations__": annotations, **body})))
+
+
+def assign(self: Any) -> None:
+    self.t = nn.Parameter(torch.ones(1))
+
+
+def force(self: Any) -> None:
+    object.__setattr__(self, "t", nn.Parameter(torch.ones(1)))
 
 
 def scores_only(self: Any, scores: Tensor) -> Tensor:
@@ -97,6 +105,9 @@ class Both(Score, Weights):  # type: ignore[misc]
         (lambda: declare(Both, __call__=sound), "derives from Score and Weights; a stage answers one question"),
         (lambda: declare(Weights, __call__=sound, w=nn.Parameter(torch.ones(4))), "has a torch.nn.Parameter 'w'"),
         (lambda: declare(Weights, __call__=sound, f=nn.Linear(2, 2)), "torch.nn.Linear 'f', which would be neither"),
+        (lambda: declare(Weights, __call__=sound, __init__=assign), "Mine defines __init__, and the arguments of a"),
+        (lambda: declare(nn.Module, Weights, __call__=sound), "Mine is a torch.nn.Module, and a stage has no state"),
+        (lambda: declare(Weights, nn.Module, __call__=sound), "derive it from Weights alone"),
         (lambda: declare(Weights, __call__=sound, width="wide"), "default of 'width' must be a number, not 'wide'"),
     ],
 )
@@ -253,3 +264,19 @@ def test_a_mask_has_nothing_that_is_learned() -> None:
         declare(Mask, __call__=with_p)
     with pytest.raises(MechanismError, match="declares parameters: booleans have no gradient"):
         declare(Mask, parameters=lambda self, dims: {}, __call__=lambda self, *, positions: positions.distances < 4)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (assign, r"Mine sets self.t \(in assign, line \d+ of .*test_declaration.py\), and a stage has no state"),
+        (assign, r'declare a learned tensor, `def parameters\(self, dims\): return {"t": Parameter'),
+        (force, r"Mine has a torch.nn.Parameter 't', which would be neither trained nor saved; declare it"),
+    ],
+)
+def test_a_stage_that_gives_itself_a_trained_tensor_is_refused_with_what_to_write(
+    method: Callable[[Any], None], message: str
+) -> None:
+    declare(Weights, __call__=sound, __post_init__=method)
+    with pytest.raises(MechanismError, match=message):
+        attnlab.Attention("dot | mine", num_heads=2, head_dim=4)

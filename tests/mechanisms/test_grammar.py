@@ -46,6 +46,7 @@ WRONG = [
     ("additive(hidden=⟦1.5⟧)", "additive: hidden must be a whole number, not '1.5'"),
     ("additive(⟦hidden=0⟧)", "additive: hidden must be at least 1, not 0"),
     ("minkowski(⟦p=0.5⟧) | softmax", "minkowski: p must be at least 1, not 0.5"),
+    ("shift(keys, ⟦share=1.5⟧)", "shift: share must be at most 1, not 1.5"),
     ("token_dropout(⟦1⟧)", "token_dropout: p must be below 1, not 1"),
     ("token_dropout(⟦-0.1⟧)", "token_dropout: p must be at least 0, not -0.1"),
     ("bypass(layers=⟦some⟧)", "bypass: layers must be layers like all, 0-3 or 0,2, not 'some'"),

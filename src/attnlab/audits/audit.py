@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attnlab.check_names import UnknownCheckError, find_check, match_name
 from attnlab.errors import AttnlabWarning, MechanismError, RequestError
 from attnlab.inputs import expand_path
 from attnlab.kernels.measure import one_thread
@@ -29,8 +30,8 @@ from . import (  # noqa: F401  (each registers its check)
     weights,
 )
 from .by_layer import merge_audits
-from .check import Check, SubjectKind, known_checks
-from .finding import Audit, Findings, UnknownCheckError, match_name, normalize_name
+from .check import CHECKS, Check, SubjectKind, known_checks
+from .finding import Audit, Findings
 from .stage_faults import INDEPENDENT, NonFinite, find_non_finite
 from .subject import Subject
 
@@ -144,7 +145,8 @@ def choose_checks(kind: SubjectKind, names: Sequence[str] | None, train: bool) -
         names = [names]
     if not names:
         raise RequestError("an audit without a check would pass anything; omit checks to run all of them")
-    chosen = {_find_check(name, kind) for name in names}
+    registered = {str(each): list(known_checks(each)) for each in CHECKS}
+    chosen = {find_check(name, kind, registered) for name in names}
     return [check for name, check in known.items() if name in chosen or (train and check.is_slow)]
 
 
@@ -165,15 +167,3 @@ def _drop_checks_of_pairs(mechanism: Mechanism, names: Sequence[str] | None) -> 
             f"{', '.join(known_checks('model'))}"
         )
     return kept
-
-
-def _find_check(name: str, kind: SubjectKind) -> str:
-    """Return the full name of a check; the error says so if it is a check of the other kind of subject."""
-    try:
-        return match_name(name, known_checks(kind))
-    except UnknownCheckError:
-        other: SubjectKind = "model" if kind == "mechanism" else "mechanism"
-        letters = normalize_name(name)
-        if letters and any(letters in normalize_name(known) for known in known_checks(other)):
-            raise RequestError(f"'{name}' is a check of a {other}, not of a {kind}") from None
-        raise

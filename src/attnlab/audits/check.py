@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from attnlab.check_names import NAMES
 from attnlab.errors import AttnlabError, RequestError
 
 from .finding import Finding, FindingKind, FindingPart
@@ -74,12 +75,6 @@ def _report_error(name: str, error: Exception) -> Finding:
 CHECKS: dict[SubjectKind, dict[str, Check]] = {"mechanism": {}, "model": {}}
 """Every check by its name."""
 
-ORDER = (
-    "causal leak", "prefix consistency", "padding and batch invariance", "gradient flow", "numerics", "equivalences",
-    "magnitude against length", "weights", "value path", "cost", "i.i.d. test",
-)  # fmt: skip
-"""The order of checks: first what makes a comparison worthless, then what spoils a run, then descriptions."""
-
 
 def check(
     name: str, *, on: SubjectKind = "mechanism", kind: FindingKind = "other", is_slow: bool = False,
@@ -118,5 +113,5 @@ def _locate(function: CheckFunction) -> tuple[str, str]:
 
 def known_checks(on: SubjectKind) -> Mapping[str, Check]:
     """Return the checks of mechanisms or of models in the order in which they run, a user's own last."""
-    first = {name: CHECKS[on][name] for name in ORDER if name in CHECKS[on]}
+    first = {name: CHECKS[on][name] for name in NAMES[on] if name in CHECKS[on]}
     return {**first, **CHECKS[on]}

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from attnlab.charts import Spec
-from attnlab.errors import RequestError, closest
+from attnlab.check_names import match_name
 from attnlab.kernels.rounding import show_residual
 from attnlab.notebook import Facts, Showable
 
@@ -147,34 +147,6 @@ class Findings(Mapping[str, Finding]):
 
     def __repr__(self) -> str:
         return f"Findings({', '.join(f'{name}: {finding.verdict}' for name, finding in self.items())})"
-
-
-def match_name(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is meant: the name itself, or the only one that contains it."""
-    names = list(known)
-    if name in names:
-        return name
-    letters = normalize_name(str(name))
-    matches = [other for other in names if letters and letters in normalize_name(other)]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise UnknownCheckError(f"'{name}' could be any of {', '.join(matches)}")
-    # People often write, and misspell, one word of a name.
-    hint = closest(str(name), [*names, *(word for other in names for word in other.split())])
-    raise UnknownCheckError(f"no check is named '{name}'" + (hint or f"; there are {', '.join(names)}"))
-
-
-def normalize_name(name: str) -> str:
-    """Return only the letters and digits of a name, by which names are compared."""
-    return "".join(character for character in name.lower() if character.isalnum())
-
-
-class UnknownCheckError(RequestError, KeyError):
-    """A name that fits no check, or more than one."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 @dataclass(frozen=True, repr=False)

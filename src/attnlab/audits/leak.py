@@ -6,7 +6,7 @@ change by rounding only. Both are tested for each input separately, with every k
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
 import torch
@@ -24,6 +24,9 @@ WORDS = {
 LARGE, SMALL = 1e2, 1e-2
 DROPOUT = 0.2
 
+CANCELLED = 8
+"""How many roundings at the size of the largest gradient may be left of later tokens that cancel."""
+
 VERY_LONG = 2100
 BORDERS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, LONG - 1)
 """Positions around kernel tile boundaries; all tokens from such a position on are perturbed together."""
@@ -34,10 +37,12 @@ def causal_leak(subject: Subject) -> Finding | None:
     """Search for outputs that depend on a later token."""
     if True not in subject.causalities:
         return None
-    parts = []
+    parts: list[FindingPart] = []
+    precisions: dict[str, torch.dtype] = {}
     for mode in _list_situations(subject):
         with disable_onednn() if mode.dtype == torch.bfloat16 else nullcontext():
             leaks = {"gradient": _find_by_gradient(subject, mode), "change": _find_by_change(subject, mode)}
+        precisions |= {f"{method}, {mode}": mode.dtype for method in leaks}
         parts += [
             dataclasses.replace(leak, name=f"{method}, {mode}", kernel=mode.kernel) for method, leak in leaks.items()
         ]
@@ -49,7 +54,7 @@ def causal_leak(subject: Subject) -> Finding | None:
             f"No output depends on a later token: in {num_trials} trials over kernels, masks, dropout and precisions, "
             "gradients were exactly 0 and outputs changed by rounding only."
         ),
-        failed=_describe_leak,
+        failed=lambda bad: _describe_leak(bad, _cancels(subject, parts, precisions)),
         where=lambda bad: (
             f"the stages of '{subject.mechanism}' overflow"
             if math.isnan(bad.figure)
@@ -63,7 +68,37 @@ def causal_leak(subject: Subject) -> Finding | None:
     )  # fmt: skip
 
 
-def _describe_leak(bad: FindingPart) -> str:
+def is_rounding(leak: float, largest: float, dtype: torch.dtype) -> bool:
+    """Tell whether the gradient of a later token is rounding beside the largest gradient."""
+    return leak <= CANCELLED * torch.finfo(dtype).eps * largest
+
+
+def _cancels(subject: Subject, parts: list[FindingPart], precisions: Mapping[str, torch.dtype]) -> bool:
+    """Tell whether later tokens are read and cancel: they change no output, and their gradient is rounding, in fp64
+    too."""
+    failed = [part for part in parts if not part.passed]
+    if any(not part.name.startswith("gradient") for part in failed):
+        return False
+    exact = Mode(True, "reference", torch.float64)
+    tables = _measure_gradients(subject, exact, SHORT, list(range(SHORT)), one_row=True).values()
+    largest, leak = (max(float(t.max()) for t in each) for each in (tables, [table.triu(1) for table in tables]))
+    return is_rounding(leak, largest, torch.float64) and all(
+        is_rounding(part.figure, largest, precisions[part.name]) for part in failed
+    )
+
+
+def describe_cancelling(bad: FindingPart, what: str) -> str:
+    """Say of a leak that it is rounding: what is read of the future, and what it is worth."""
+    return (
+        f"The computation reads later tokens, which cancel up to rounding: {what} is {bad.figure:.2g} (allowed "
+        f"{show(bad.bound)}), rounding in fp64 too, and no change of a later token changes an output before it. A "
+        "trained model gains nothing measurable from it; compute it from earlier tokens alone, and it passes."
+    )
+
+
+def _describe_leak(bad: FindingPart, cancels: bool) -> str:
+    if cancels:
+        return describe_cancelling(bad, f"the dependence between {bad.note}")
     if math.isnan(bad.figure):
         return (
             f"It cannot be said whether it sees the future: the dependence between {bad.note} is NaN. Keep the "

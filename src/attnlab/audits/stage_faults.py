@@ -167,7 +167,8 @@ def find_stage_of_tokens(mechanism: Mechanism) -> str:
     return (
         f"the {fault.slot} stage '{fault}': it gives other numbers for some tokens than for all of them, as means, "
         "shifts and sums over tokens do; with a cache it gets the new tokens only, and padding is among them; act "
-        "token by token, and request `before` for the token before (CONTRIBUTING.md, What a stage may see of the layer)"
+        "token by token, and request `before` for the token before, or several with num_before (CONTRIBUTING.md, What "
+        "a stage may see of the layer)"
     )
 
 

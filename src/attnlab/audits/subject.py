@@ -128,6 +128,10 @@ class Subject:
         moved = (self._move(direction) for direction in DIRECTIONS)
         return next((subject for subject in moved if subject._is_finite()), self)
 
+    def restore_parameters(self) -> Self:
+        """Return the subject with learned parameters at their initial values."""
+        return dataclasses.replace(self, direction=None).resize(self.head_dim, self.value_dim, self.num_heads)
+
     def _move(self, direction: int) -> Self:
         draw = torch.Generator().manual_seed(self.seed + 1)
         learned = {name: move_values(p, draw, direction) for name, p in self.parameters.items()}

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnlab.kernels.parameters import initial_values
+from attnlab.mechanisms.earlier_tokens import stack_earlier
 from attnlab.mechanisms.values import Value
 
 from .check import check
@@ -98,7 +99,8 @@ def _measure(subject: Subject, stage: Value, width: int) -> Variance:
     v = split(x @ W)
     alpha = stage.strength or 1.0
     given = {"tokens": read_signs(split(x))} if "tokens" in stage.inputs else {}
-    given |= {"before": functional.pad(v, (0, 0, 1, -1))} if "before" in stage.inputs else {}
+    if "before" in stage.inputs:
+        given["before"] = stack_earlier(stage, v, lambda t: functional.pad(t, (0, 0, 1, -1)))
     return variance(v, (stage(v, split(x), split(first_x @ first_W), p, **given) - v) / alpha, alpha)
 
 

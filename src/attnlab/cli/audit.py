@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attnlab.check_names import find_check
 from attnlab.cli.options import AsJson, FigureFile, Plugins
 from attnlab.cli.plugin import load_plugins
 from attnlab.cli.tables import print_below, print_json, print_table, show_progress
@@ -20,10 +21,10 @@ SHORT = {
     "causal leak": "leak",
     "prefix consistency": "prefix",
     "padding and batch invariance": "padding",
-    "gradient flow": "gradients",
+    "gradient flow": "gradient",
     "magnitude against length": "magnitude",
 }
-"""Column names in the table of several mechanisms."""
+"""Column names in the table of several mechanisms; --only takes them too."""
 
 
 def audit(
@@ -43,12 +44,15 @@ def audit(
     plugins: Plugins = None,
 ) -> int:
     """Check whether mechanisms are sound: leaks, gradients, padding, numerics, growth. Status 1 if one is not."""
+    checks = None if only is None else [name.strip() for name in only.split(",")]
+    if not plugins:  # which may bring checks; without them a wrong name is found before torch is imported
+        for name in checks or ():
+            find_check(name, "mechanism" if model is None else "model")
     from attnlab import charts
 
     load_plugins(plugins)
     if figure is not None:
         charts.check(figure)
-    checks = None if only is None else [name.strip() for name in only.split(",")]
     if train and model is not None:
         raise RequestError("--train installs a mechanism in a tiny model; it cannot be used with --model")
     if model is not None:

@@ -41,6 +41,7 @@ from attnlab.cli import (
 )
 from attnlab.cli.docstrings import read_first_sentence
 from attnlab.cli.options import takes_plugins
+from attnlab.cli.plugin import blame_plugins
 from attnlab.cli.usage import explain_usage
 from attnlab.cli.wrapping import wrap_terminals
 from attnlab.errors import AttnlabError, AttnlabWarning
@@ -182,7 +183,7 @@ def _build(verbs: Mapping[str, Verb]) -> typer.Typer:
 def _print_visibly(verb: Verb) -> Verb:
     @functools.wraps(verb)
     def run_verb(*arguments: Any, **options: Any) -> int:
-        with print_visibly():
+        with print_visibly(), blame_plugins():
             return verb(*arguments, **options)
 
     return run_verb

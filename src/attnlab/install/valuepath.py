@@ -6,12 +6,15 @@ projection gets the input of exactly the new tokens, so cached generation stays 
 also gets the tokens before these, which are projected again from the x that the cache keeps.
 """
 
+import functools
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from attnlab.errors import InstallError
 from attnlab.mechanisms import Features, Mechanism, Value
+from attnlab.mechanisms.earlier_tokens import stack_earlier
 from attnlab.mechanisms.stage import check_result
 
 from .attention_modules import AttentionModule
@@ -64,7 +67,7 @@ class ValuePath(StandIn):
                         given["tokens"] = self._find_tokens(stage, x, num_earlier)
                     if "before" in stage.inputs:
                         assert earlier is not None
-                        given["before"] = _split_heads(_shift(t, earlier), num_parts)
+                        given["before"] = stack_earlier(stage, heads, functools.partial(_shift, earlier=earlier))
                     changed = stage(heads, inputs, first, layer.parameters_of(acting), **given)
                     check_result(stage, changed, heads.shape)
                     t = changed.to(t.dtype).transpose(1, 2).flatten(2)
@@ -97,11 +100,10 @@ class ValuePath(StandIn):
                 continue
             if (adapter := getattr(self.attention, projection.name)) is not self.module:
                 _check_adapter(stage, projection, adapter)
-            given = {}
+            heads, given = _split_heads(t, num_heads), {}
             if "before" in stage.inputs:
                 assert earlier is not None
-                given["before"] = _split_heads(_shift(t, earlier), num_heads)
-            heads = _split_heads(t, num_heads)
+                given["before"] = stack_earlier(stage, heads, functools.partial(_shift, earlier=earlier))
             changed = stage(heads, part, layer.feature_parameters(stage), **given)
             check_result(stage, changed, heads.shape)
             t = changed.to(t.dtype).transpose(1, 2).flatten(2)
@@ -109,11 +111,11 @@ class ValuePath(StandIn):
 
 
 def _shift(t: Tensor, earlier: Earlier) -> Tensor:
-    """Return the projection of the token before each; zeros if there is none, or padding."""
-    before = torch.cat([torch.zeros_like(t[:, :1]), t[:, :-1]], 1)
+    """Return the projection [b h n d] of the token before each; zeros if there is none, or padding."""
+    before = torch.cat([torch.zeros_like(t[:, :, :1]), t[:, :, :-1]], 2)
     if earlier.is_token is None:
         return before
-    return before.masked_fill(~earlier.is_token[..., None], 0)
+    return before.masked_fill(~earlier.is_token[:, None, :, None], 0)
 
 
 def _check_adapter(stage: Value | Features, projection: Projection, adapter: nn.Module) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attnlab.errors import RequestError, ShapeError
 from attnlab.mechanisms import (
+    Features,
     HeadMixing,
     LayerInput,
     Mechanism,
@@ -19,6 +20,7 @@ from attnlab.mechanisms import (
     Value,
     parse_mechanism,
 )
+from attnlab.mechanisms.earlier_tokens import stack_earlier
 from attnlab.mechanisms.stage import check_result
 
 from .call import Call, refuse_mixer
@@ -123,7 +125,7 @@ def _apply_values_stages(
         layer_input = t if source is None else split_input(source, t)
         first_values = v if first is None else check_side_input("first", first, v)
         given = {"tokens": _choose_tokens(stage, tokens, t, k.shape[2])} if "tokens" in stage.inputs else {}
-        given |= {"before": _shift(t, visibility)} if "before" in stage.inputs else {}
+        given |= _give_before(stage, t, visibility)
         learned = mechanism.params_of(stage, p)
         changed = call_stage(stage, stage.__call__, t, layer_input, first_values, learned, **given)
         check_result(stage, changed, t.shape)
@@ -148,11 +150,17 @@ def _apply_features(
     for stage in mechanism.features:
         for side in stage.sides if stage.acts_before_positions == is_before else ():
             t = tensors[side]
-            given = {"before": _shift(t, visibility)} if "before" in stage.inputs else {}
+            given = _give_before(stage, t, visibility)
             changed = call_stage(stage, stage.__call__, t, side, mechanism.params_of(stage, p), **given)
             check_result(stage, changed, (*t.shape[:3], stage.width(t.shape[3])))
             tensors[side] = changed.to(t.dtype)
     return tensors["q"], tensors["k"]
+
+
+def _give_before(stage: Value | Features, t: Tensor, visibility: Visibility) -> dict[str, Tensor]:
+    if "before" not in stage.inputs:
+        return {}
+    return {"before": stack_earlier(stage, t, functools.partial(_shift, visibility=visibility))}
 
 
 def _shift(t: Tensor, visibility: Visibility) -> Tensor:

@@ -3,6 +3,8 @@
 import dataclasses
 import difflib
 import inspect
+import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -41,7 +43,48 @@ def find_interface(cls: type[Any]) -> type[Any]:
     return next(base for base in cls.__mro__ if "slot" in vars(base))
 
 
-def check_defaults(cls: type[Any]) -> None:
+def check_class(cls: type[Any]) -> None:
+    """Refuse a class that sets its own attributes, and defaults that no line can write, before `dataclass` sees it."""
+    if issubclass(cls, torch.nn.Module):
+        raise MechanismError(
+            f"{cls.__name__} is a torch.nn.Module, and a stage has no state: derive it from "
+            f"{find_interface(cls).__name__ if hasattr(cls, 'slot') else 'its slot'} alone, and declare learned "
+            f"tensors: {_write_declaration('name')} (a module in place of attention is registered with @attnlab.mixer)"
+        )
+    if inspect.isfunction(vars(cls).get("__init__")) and "__dataclass_params__" not in vars(cls):
+        raise MechanismError(
+            f"{cls.__name__} defines __init__, and the arguments of a stage are its fields: write `name: float = 1.0` "
+            f"in the class for each, and declare learned tensors: {_write_declaration('name')}; other numbers are "
+            "computed in the call"
+        )
+    _check_defaults(cls)
+
+
+def explain_assignment(cls: type[Any], error: Exception) -> str:
+    """Return what to write in place of an attribute that a stage sets of itself, with the place of the assignment."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    attribute = next(iter(re.findall(r"'(\w+)'", str(error))), "it")
+    return (
+        f"{cls.__name__} sets self.{attribute} (in {frames[-1].name}, line {frames[-1].lineno} of "
+        f"{frames[-1].filename}), and a stage has no state: declare a learned tensor, "
+        f"{_write_declaration(attribute)}; compute other numbers in the call, or in a @property"
+    )
+
+
+def refuse_trained(cls: type[Any], attribute: str, value: object) -> None:
+    """Refuse an attribute that holds a trained tensor."""
+    if isinstance(value, torch.nn.Parameter | torch.nn.Module):
+        raise MechanismError(
+            f"{cls.__name__} has a torch.nn.{type(value).__name__} '{attribute}', which would be neither trained nor "
+            f"saved; declare it: {_write_declaration(attribute)}"
+        )
+
+
+def _write_declaration(name: str) -> str:
+    return f'`def parameters(self, dims): return {{"{name}": Parameter((dims.num_heads, …), low, high)}}`'
+
+
+def _check_defaults(cls: type[Any]) -> None:
     """Refuse a missing default, or one that no line can write, before `dataclass` refuses it in its own words."""
     inherited = [item.name for item in dataclasses.fields(cls) if item.default is not dataclasses.MISSING]
     for name, hint in inspect.get_annotations(cls).items():
@@ -72,12 +115,7 @@ def check_fields(name: str, cls: type[Any]) -> None:
             wanted = describe(admitted)
             raise MechanismError(f"stage '{name}': the default of '{item.name}' must be {wanted}, not {item.default!r}")
     for attribute, value in vars(cls).items():
-        if isinstance(value, torch.nn.Parameter | torch.nn.Module):
-            raise MechanismError(
-                f"stage '{name}' has a torch.nn.{type(value).__name__} '{attribute}', which would be neither trained "
-                "nor saved; declare it: `def parameters(self, dims): return "
-                f'{{"{attribute}": Parameter((dims.num_heads, …), low, high)}}`'
-            )
+        refuse_trained(cls, attribute, value)
 
 
 def check_methods(name: str, cls: type[Any]) -> None:
@@ -210,4 +248,9 @@ def read_needs(name: str, cls: type[Any]) -> dict[str, bool]:
         if need not in available:
             hint = closest(need, available) or (f"; it may ask for {' or '.join(available)}" if available else "")
             raise MechanismError(f"stage '{name}' asks for '{need}', which a {cls.slot} stage is not given{hint}")
+    if vars(cls).get("num_before") is not None and "before" not in needs:
+        raise MechanismError(
+            f"stage '{name}' declares num_before, and its call does not request these tokens: write "
+            f"`def __call__({_write_signature(find_interface(cls).__call__)}, *, before)`"
+        )
     return needs

@@ -28,13 +28,15 @@ class Features(Stage):
     """Interface of a stage that changes queries and keys, and what kernels and models may assume about it.
 
     acts_before_positions: it acts before a rotation by positions, on the projections of a model.
-    sides: what it changes: queries, keys or both.
+    sides: what it changes: queries, keys or both. num_before: `before` has so many tokens, [b h n num_before d], the
+    nearest first; None: one, [b h n d].
     """
 
     slot: ClassVar[Slot] = "features"
-    traits: ClassVar[tuple[str, ...]] = ("acts_before_positions", "sides")
+    traits: ClassVar[tuple[str, ...]] = ("acts_before_positions", "sides", "num_before")
     acts_before_positions: ClassVar[bool] = False
     sides: ClassVar[tuple[Side, ...]] = ("q", "k")
+    num_before: ClassVar[int | None] = None
 
     def width(self, head_dim: int) -> int:
         """Return the number of channels that the call makes of these."""
@@ -95,7 +97,7 @@ class Shift(Features):
     sides: ClassVar[tuple[Side, ...]] = ("k",)
 
     what: Literal["keys"] = argument("keys", shown="positional")
-    share: float = argument(0.5, at_least=0, below=1 + 1e-9)
+    share: float = argument(0.5, at_least=0, at_most=1)
 
     def __call__(self, t: Tensor, side: Side, p: Params, *, before: Tensor) -> Tensor:
         kept = t.shape[-1] - round(t.shape[-1] * self.share)

@@ -18,6 +18,7 @@ from attnlab.notebook import Facts, Showable
 
 from . import softmax_variants  # noqa: F401  # its stages are registered before a line is read
 from .delta import Delta
+from .earlier_tokens import count_earlier
 from .features import Features
 from .forgetting import Forget
 from .grammar import MARKS, LineReader, fail, has_layer_marks, refuse_layers, tokenize
@@ -210,8 +211,8 @@ class Mechanism(Showable):
         return (*values, *(item for item in self.early_features if part in item.sides))
 
     def count_earlier_tokens(self, part: Target) -> int:
-        """Return how many earlier tokens a projection depends on: one for each of its stages that requests `before`."""
-        return sum("before" in item.inputs for item in self.list_projection_stages(part))
+        """Return how many earlier tokens a projection depends on: the sum over its stages that request `before`."""
+        return sum(count_earlier(item) for item in self.list_projection_stages(part))
 
     @property
     def num_earlier(self) -> int:

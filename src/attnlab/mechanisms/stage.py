@@ -6,6 +6,7 @@ None it is optional.
 """
 
 import dataclasses
+import operator
 import re
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
@@ -15,10 +16,18 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import torch
 from torch import Tensor
 
-from attnlab.errors import MechanismError, ShapeError
+from attnlab.errors import MechanismError, ShapeError, closest
 
 from .arguments import argument_types, describe, fits, is_number, write
-from .declaration import check_defaults, check_fields, check_methods, find_interface, read_needs
+from .declaration import (
+    check_class,
+    check_fields,
+    check_methods,
+    explain_assignment,
+    find_interface,
+    read_needs,
+    refuse_trained,
+)
 from .parameter import Dims, Parameter
 
 Slot = Literal[
@@ -97,17 +106,40 @@ def name_argument(field_name: str) -> str:
 
 Shown = Literal["changed", "keyword", "positional"]
 Bound = float | None
+BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "at_least": ("at least", operator.ge), "above": ("above", operator.gt), "at_most": ("at most", operator.le),
+    "below": ("below", operator.lt),
+}  # fmt: skip
+"""The bounds of a number: how a message says each, and when it holds."""
 
 
 def argument(
-    default: Any = dataclasses.MISSING, *, shown: Shown = "changed", at_least: Bound = None, below: Bound = None
-) -> Any:
+    default: Any = dataclasses.MISSING, *, shown: Shown = "changed", at_least: Bound = None, above: Bound = None,
+    at_most: Bound = None, below: Bound = None, **unknown: object,
+) -> Any:  # fmt: skip
     """Declare a stage's argument: its bounds, and whether a line shows it even if it is the default, if it has one."""
-    return field(default=default, metadata={"shown": shown, "at_least": at_least, "below": below})
+    bounds = dict(zip(BOUNDS, (at_least, above, at_most, below), strict=True))
+    for word in unknown:
+        raise MechanismError(
+            f"argument(…) takes no '{word}'{closest(word, bounds) or '.'} It takes a default, the bounds "
+            f"{', '.join(bounds)}, and shown"
+        )
+    return field(default=default, metadata={"shown": shown, **bounds})
 
 
 class StageType(ABCMeta):
-    """The type of stage classes: refuses a dataclass that is not frozen, before Python does in its own words."""
+    """The type of stage classes: refuses a dataclass that is not frozen, and attributes that are no arguments, before
+    Python does in its own words."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        """Make a stage."""
+        try:
+            made = super().__call__(*args, **options)
+        except dataclasses.FrozenInstanceError as error:
+            raise MechanismError(explain_assignment(cls, error)) from error
+        for attribute, value in vars(made).items():
+            refuse_trained(cls, attribute, value)
+        return made
 
     def __setattr__(cls, name: str, value: Any) -> None:
         # `dataclass` stores its options first of all.
@@ -145,7 +177,7 @@ class Stage(metaclass=StageType):
             _check_bounds(self.name, item, value)
 
     def __init_subclass__(cls) -> None:
-        check_defaults(cls)
+        check_class(cls)
 
     def parameters(self, dims: Dims) -> dict[str, Parameter]:
         """Declare the learned parameters."""
@@ -293,8 +325,7 @@ def _reset_traits(cls: type[Stage]) -> None:
 def _check_bounds(name: str, item: dataclasses.Field[Any], value: object) -> None:
     if not is_number(value):
         return
-    low, high = item.metadata.get("at_least"), item.metadata.get("below")
-    if low is not None and value < low:
-        raise StageError(item.name, f"{name}: {item.name} must be at least {write(low)}, not {write(value)}")
-    if high is not None and value >= high:
-        raise StageError(item.name, f"{name}: {item.name} must be below {write(high)}, not {write(value)}")
+    for bound, (words, holds) in BOUNDS.items():
+        limit = item.metadata.get(bound)
+        if limit is not None and not holds(value, limit):
+            raise StageError(item.name, f"{name}: {item.name} must be {words} {write(limit)}, not {write(value)}")

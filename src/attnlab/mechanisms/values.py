@@ -2,8 +2,8 @@
 
 A stage gets t, the projected tensor it changes; x, the layer's input at the same positions, split into heads like t;
 and first, the values of the first layer. [b h k d] each. It may request `tokens`, the token ids [b k], and `before`, t
-of the token before each, zeros at the first and after padding [b h k d]. It acts token by token otherwise: with a cache
-it gets only the new tokens, and t holds padding too.
+of the token before each, zeros at the first and after padding [b h k d], or of several (`num_before`). It acts token by
+token otherwise: with a cache it gets only the new tokens, and t holds padding too.
 """
 
 import dataclasses
@@ -30,14 +30,16 @@ class Value(Stage):
     """Interface of the values stage, and what a model may assume about it.
 
     uses_x, uses_first: the call uses x, or the first layer's values. only_adds: it adds to t something that does not
-    depend on t, and so commutes with an additive adapter.
+    depend on t, and so commutes with an additive adapter. num_before: `before` has so many tokens, the nearest first,
+    [b h k num_before d]; None: one, [b h k d].
     """
 
     slot: ClassVar[Slot] = "values"
-    traits: ClassVar[tuple[str, ...]] = ("uses_x", "uses_first", "only_adds", "acts_by_head")
+    traits: ClassVar[tuple[str, ...]] = ("uses_x", "uses_first", "only_adds", "acts_by_head", "num_before")
     uses_x: ClassVar[bool] = True
     uses_first: ClassVar[bool] = True
     only_adds: ClassVar[bool] = False
+    num_before: ClassVar[int | None] = None
 
     @property
     def target(self) -> Target:

@@ -4,6 +4,8 @@ Tested without a mask, with a mask of ones and with padding, since each takes a 
 in evaluation and in training, where dropout draws the same before and after a change.
 """
 
+import copy
+import dataclasses
 from collections.abc import Iterator
 
 import torch
@@ -11,6 +13,7 @@ from torch import Tensor, nn
 
 from ..check import check
 from ..finding import Finding, FindingPart, judge_parts, show
+from ..leak import describe_cancelling, is_rounding
 from ..subject import find_largest, noise
 from .subject import ModelSubject
 
@@ -37,12 +40,29 @@ def causal_leak(subject: ModelSubject) -> Finding | None:
         NAME, parts,
         passed=f"No output of the model depends on a later token, in {len(parts)} trials over masks and modes.",
         failed=lambda bad: (
-            f"The model sees the future: {bad.note} changes by {bad.figure:.2g}, allowed {show(bad.bound)} "
+            describe_cancelling(bad, f"the gradient of {bad.note}")
+            if _cancels(subject, parts)
+            else f"The model sees the future: {bad.note} changes by {bad.figure:.2g}, allowed {show(bad.bound)} "
             f"({bad.name}); its training loss will look better than it can be in use."
         ),
         where=lambda _: subject.locate_fault("its mask, and whether it uses module.is_causal if the mask is None"),
         data=data,
     )  # fmt: skip
+
+
+def _cancels(subject: ModelSubject, parts: list[FindingPart]) -> bool:
+    """Tell whether later tokens are read and cancel: they change no output, and their gradient is rounding, in fp64
+    too."""
+    failed = [part for part in parts if not part.passed]
+    if any(not part.name.startswith("gradient") for part in failed):
+        return False
+    exact = dataclasses.replace(subject, model=copy.deepcopy(subject.model).double())
+    with exact.mode(False):
+        gradients = _map_gradients(exact, None)
+    largest = float(gradients.max())
+    return is_rounding(float(gradients.triu(1).max()), largest, torch.float64) and all(
+        is_rounding(part.figure, largest, subject.dtype) for part in failed
+    )
 
 
 def _make_masks(subject: ModelSubject) -> Iterator[tuple[str, Tensor | None]]:
