@@ -7,6 +7,7 @@ import io
 import math
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from attnlab.reports.study.contents import collect_contents
 from attnlab.reports.study.latex import write_latex
 from attnlab.reports.study.tables import write_csv, write_markdown, write_per_seed, write_summary
 from attnlab.studies.answers.study_folder import open_record
+from attnlab.studies.integrity.tables.reading import read_table
 
 from .made import BASE, HIGH, Made
 
@@ -109,3 +111,26 @@ def test_the_latex_table_compiles(folder: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout, done.stdout[-2000:]
+
+
+def test_phases_with_metrics_of_their_own_have_a_column_for_them(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.give("dot", BASE).give("better", HIGH)
+    with open_record(made.done()) as record:
+        found = collect_contents(record)
+    (place,) = found.places
+    alone, both = (
+        write_latex(found.headline, places)
+        for places in ([place], [place, replace(place, phase="text", figure="perplexity")])
+    )
+    assert "metric" not in alone
+    assert "arm & phase & metric & " not in alone
+    assert r"better & accuracy & " in both
+    assert r"better & perplexity & " in both
+
+
+def test_judge_reads_the_latex_table(folder: Path) -> None:
+    table = read_table(str(folder / "tables" / "results.tex"))
+    assert table.arms == ["dot", "better", "leaking", "worse"]
+    assert {cell.metric for cell in table.values} == {"accuracy"}
+    assert all(cell.sd is not None for cell in table.values)

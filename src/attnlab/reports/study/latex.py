@@ -9,6 +9,8 @@ from .headline import Headline
 from .results import ArmRow, PhaseResults
 
 SHOWN_COLUMNS = ("arm", "phase", "size", "mean", "SD", "difference", "interval", "verdict")
+METRIC = "metric"
+"""A column where the phases have different ones."""
 SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -26,15 +28,20 @@ def write_latex(headline: Headline, places: Sequence[PhaseResults]) -> str:
     """Write the results as LaTeX, with the question as caption; the table needs the package booktabs."""
     arms = [row for place in places for row in place.rows]
     columns = [name for name in choose_columns(arms) if name in SHOWN_COLUMNS]
-    # A paragraph for the verdict, so that the table fits the width of a page.
     letters = ["r" if arms and COLUMNS[name](arms[0]).is_number else "l" for name in columns[:-1]]
+    if len({place.figure for place in places}) > 1:
+        at = columns.index("phase") + 1 if "phase" in columns else 1
+        columns.insert(at, METRIC)
+        letters.insert(at, "l")
+    # A paragraph for the verdict, so that the table fits the width of a page.
+    width = 0.15 if METRIC in columns else 0.22
     size = r"\scriptsize" if "phase" in columns else r"\footnotesize"
     caption = " ".join([headline.question, headline.state, *_describe_figures(places), *_describe_intervals(arms)])
     lines = [
         r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", rf"\caption{{{_escape(caption)}}}",
         # Classes for articles leave no space between a caption and what is below it.
         r"\vspace{1ex}", rf"{size}\setlength{{\tabcolsep}}{{3pt}}",
-        rf"\begin{{tabular}}{{@{{}}{''.join(letters)}p{{0.22\linewidth}}@{{}}}}", r"\toprule",
+        rf"\begin{{tabular}}{{@{{}}{''.join(letters)}p{{{width}\linewidth}}@{{}}}}", r"\toprule",
         rf"{' & '.join(columns)} \\",
         *(line for place in places for line in (r"\midrule", *_write_rows(place, columns))),
         r"\bottomrule", r"\end{tabular}", *_write_notes(headline, arms), r"\end{table}",
@@ -76,7 +83,7 @@ def _describe_intervals(rows: Sequence[ArmRow]) -> list[str]:
 def _write_rows(place: PhaseResults, columns: Sequence[str]) -> list[str]:
     lines = []
     for row in place.rows:
-        texts = {name: COLUMNS[name](row).text for name in columns}
+        texts = {name: place.figure if name == METRIC else COLUMNS[name](row).text for name in columns}
         texts["mean"] += LEAKING if has_leak(row) else ""
         *cells, verdict = map(_escape, texts.values())
         lines.append(rf"{' & '.join(cells)} & \raggedright {verdict} \tabularnewline")

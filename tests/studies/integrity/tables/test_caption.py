@@ -28,6 +28,7 @@ from attnlab.studies.integrity.tables.metrics import higher_is_better
         ("mean ± SD, n = 5", 5),
         ("mean ± SD over the test set (n = 1000)", None),
         ("Mean BLEU (n = 4)", None),
+        ("30 of 30 runs have ended; 5 seeds per arm; a test of spread needs 8 seeds per arm", 5),
     ],
 )
 def test_number_of_seeds(caption: str, num: int | None) -> None:

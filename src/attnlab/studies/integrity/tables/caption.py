@@ -16,8 +16,11 @@ NUMBERS = {
 RUN = r"(?:seed|run|trial|initiali[sz]ation|restart|repetition|repeat|replication|replicate)"
 RUNS = rf"(?:{RUN}s)"
 SEEDS = re.compile(
-    rf"\b(\d+|{'|'.join(NUMBERS)})\s+(?:[a-z-]+\s+){{0,2}}{RUNS}\b|\b{RUNS}\s*\(\s*n\s*=\s*(\d+)\s*\)", re.IGNORECASE
+    rf"(?<!\d of )(?<!needs )(?<!need )\b(\d+|{'|'.join(NUMBERS)})\s+(?:[a-z-]+\s+){{0,2}}{RUNS}\b"
+    rf"|\b{RUNS}\s*\(\s*n\s*=\s*(\d+)\s*\)",
+    re.IGNORECASE,
 )
+"""How many seeds a table is over: not all runs of a study, as in '30 of 30 runs', nor what another test needs."""
 KIND = r"(?:(?:random|training|independent|different|fixed|initial|full|separate|complete|experimental)[\s-]+)?"
 """Words between a number and `seed`; others, as in '1 GPU per run', give the number of something else."""
 ONE_RUN = re.compile(

@@ -20,7 +20,7 @@ from .column_names import (
     is_setting,
     names_task,
 )
-from .figure import is_empty, parse_number
+from .figure import BOUNDS, is_empty, parse_number
 from .mapping import NO_NAME, PER_RUN
 from .metrics import read_direction, recognise_metric, remove_direction, split_words
 from .rows import TextTable
@@ -189,6 +189,8 @@ def _is_group(rows: TextTable, name: str) -> bool:
     if "".join(split_words(name)) in RUN_NAMES:
         return False
     texts = rows.column(name)
+    if all(is_empty(text) or BOUNDS.fullmatch(text.strip()) for text in texts):
+        return False
     return bool(name) and not rows.is_numeric(name) and 2 * len(set(texts)) <= len(texts) and any(texts)
 
 

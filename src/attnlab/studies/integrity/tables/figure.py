@@ -23,6 +23,8 @@ INTERVAL = re.compile(
     rf"({NUMBER}{PERCENT})\s*[(\[]\s*({NUMBER}){PERCENT}\s*(?:[,;–—]|\bto\b|(?<=[\d%\s])-)\s*({NUMBER}){PERCENT}\s*[)\]]"
 )
 """A mean with both ends of an interval, as in `71.2 [69.8, 72.6]` or `71.2 (69.8–72.6)`."""
+BOUNDS = re.compile(rf"[(\[]\s*{NUMBER}{PERCENT}\s*(?:[,;–—]|\bto\b)\s*{NUMBER}{PERCENT}\s*[)\]]")
+"""Both ends of an interval alone, as in `[-0.4, 1.2]`."""
 SIGNED_CHANGE = rf"[+\-−↑↓]\s*{NUMBER}{PERCENT}"
 CHANGE = re.compile(
     rf"({NUMBER}{PERCENT})\s*(?:\(\s*{SIGNED_CHANGE}\s*\)|[↑↓]\s*{NUMBER}{PERCENT}"

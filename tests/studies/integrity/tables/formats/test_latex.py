@@ -64,3 +64,12 @@ def test_numbers_in_the_second_row_of_a_header(name: str) -> None:
 def test_what_is_no_table(text: str, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         find_latex(text)
+
+
+def test_a_row_may_end_in_tabularnewline() -> None:
+    text = r"""arm & F1 & verdict \\
+    dot & 81.0 & \raggedright baseline \tabularnewline
+    ours & 82.0 & \raggedright BETTER \tabularnewline[2pt]"""
+    assert is_latex(text.split("\n", 1)[1])
+    (block,) = find_latex(text)
+    assert [row for _, row in block.rows] == [["dot", "81.0", "baseline"], ["ours", "82.0", "BETTER"]]

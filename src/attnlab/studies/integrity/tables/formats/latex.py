@@ -16,6 +16,8 @@ from .latex_text import find_unclear_macro, read_groups, split_outside_braces, t
 BEGIN = re.compile(r"\\begin\{(tabular\*?|tabularx|tabulary|longtable|array|tabu)\}")
 NUM_ARGUMENTS = {"tabular*": 2, "tabularx": 2, "tabulary": 2}
 COMMENT = re.compile(r"(?<!\\)%.*")
+END_OF_ROW = re.compile(r"\\(?:tabularnewline|cr)(?![A-Za-z])")
+r"""What ends a row besides `\\`, which means another thing in a cell that is `\raggedright`."""
 RULE = re.compile(r"\\(?:hline|midrule|toprule|bottomrule|specialrule(?:\{[^}]*\}){3}|thickhline)\b(?:\[[^\]]*\])?")
 SPACING = re.compile(
     r"\\(?:cmidrule|cline)\s*(?:\([^)]*\))?(?:\[[^\]]*\])?\{[^}]*\}|\\addlinespace(?:\[[^\]]*\])?|\\(?:rowcolor|noalign)"
@@ -41,12 +43,12 @@ class LatexRow:
 
 def is_latex(text: str) -> bool:
     r"""Tell whether a text has a LaTeX table, or rows of one: cells between `&` that end in `\\`."""
-    return bool(BEGIN.search(text)) or bool(re.search(r"&[^\n]*\\\\", text))
+    return bool(BEGIN.search(text)) or bool(re.search(r"&[^\n]*\\\\", END_OF_ROW.sub(r"\\\\", text)))
 
 
 def prepare_latex(text: str) -> str:
     """Remove the comments of a LaTeX text, and expand its macros; its lines stay in place."""
-    return expand_macros("\n".join(COMMENT.sub("", line) for line in text.split("\n")))
+    return END_OF_ROW.sub(r"\\\\", expand_macros("\n".join(COMMENT.sub("", line) for line in text.split("\n"))))
 
 
 def find_latex(text: str) -> list[TextBlock]:
