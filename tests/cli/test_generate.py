@@ -9,8 +9,10 @@ import pytest
 
 import attnlab
 from attnlab.cli import main
+from attnlab.data.tokenizers.builders import build_words
 from attnlab.studies.run.execution import make_row
 from attnlab.tasks import sample
+from attnlab.tasks.language.sentences import decode
 from attnlab.training import Optimizer, Segment, Tuning
 from attnlab.training.job.restore import restore
 from tests.studies.moments import Moment
@@ -65,9 +67,27 @@ def test_without_json_there_are_the_texts_alone(run: Path, capsys: pytest.Captur
 def test_a_prompt_that_the_model_does_not_continue_is_said(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.tasks.sample", lambda model, tokenizer, text, **settings: f"{text} ")
-    assert main(["generate", str(run), "--prompt", "Ada"]) == 0
-    assert "seed 0: nothing was added to the prompt" in capsys.readouterr().err
+    tokenizer = restore(run).tokenizer
+    ids = tokenizer("Ada", add_special_tokens=False)["input_ids"]
+    end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    for added, why in (
+        ([end], "the model ends the text there"),
+        ([pad, pad], f"2 tokens, all like {tokenizer.pad_token}"),
+    ):
+        monkeypatch.setattr(
+            "attnlab.tasks.language.sentences.sample_tokens", lambda *_, new=added, **__: ([*ids, *new], len(ids))
+        )
+        assert main(["generate", str(run), "--prompt", "Ada"]) == 0
+        assert f"seed 0: nothing was added to the prompt: {why}" in capsys.readouterr().err
+
+
+def test_unknown_words_are_shown_and_other_special_tokens_are_not() -> None:
+    tokenizer = build_words(
+        {word: place for place, word in enumerate(("<START>", "<STOP>", "<UNK>", "<PAD>", "the", "word"))}
+    )
+    unknown, end = tokenizer.unk_token_id, tokenizer.eos_token_id
+    known = tokenizer("the word", add_special_tokens=False)["input_ids"]
+    assert decode(tokenizer, [tokenizer.bos_token_id, *known, unknown, unknown, end]) == "the word <UNK> <UNK>"
 
 
 def test_the_best_checkpoint_is_another_model(run: Path) -> None:

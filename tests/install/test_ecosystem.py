@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,21 @@ def test_arms_compiled_in_one_process_each_compute_their_own() -> None:
         assert found.keys() == expected.keys()
         for name, grad in expected.items():
             torch.testing.assert_close(found[name], grad, rtol=1e-4, atol=1e-6, msg=f"{line}: {name}")
+
+
+@compiled
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+@pytest.mark.parametrize("side", ["left", "right"] if IS_SOAK else ["left"])
+def test_compiled_code_reads_masks(side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With torch's own code generator, which has failed at masks of booleans that were viewed as another type.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    torch.compiler.reset()
+    model = build("gpt2", n_layer=1)
+    attnlab.install(model, "cosine | relu(divide=n)")
+    mask = padding(side)
+    assert mask is not None
+    found, expected = (call(tokens(), attention_mask=mask).last_hidden_state for call in (torch.compile(model), model))
+    torch.testing.assert_close(found[mask.bool()], expected[mask.bool()], rtol=1e-4, atol=1e-5)
 
 
 @compiled

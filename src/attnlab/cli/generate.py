@@ -34,8 +34,7 @@ def generate(
     if not 0 <= temperature < float("inf"):
         raise RequestError(f"--temperature must be 0 or more, not {temperature:g}")
     from attnlab.cli.runs import find_run_folder
-    from attnlab.tasks import sample
-    from attnlab.tasks.language.sentences import encode_prompt
+    from attnlab.tasks.language.sentences import decode, encode_prompt, sample_tokens
 
     load_plugins(plugin)
     place = find_run_folder(folder, **choice.properties)
@@ -47,10 +46,16 @@ def generate(
     records = []
     for text in prompts:
         for number in range(seed, seed + samples):
-            continuation = sample(model, tokenizer, text, seed=number, **settings)
-            records.append({"prompt": text, "seed": number, "text": continuation})
-            if text and continuation.strip() == text.strip():
-                print(f"seed {number}: nothing was added to the prompt: the model ends the text there", file=sys.stderr)
+            ids, num_given = sample_tokens(model, tokenizer, text, seed=number, **settings)
+            continuation, new = decode(tokenizer, ids), ids[num_given:]
+            names = tokenizer.convert_ids_to_tokens(new)
+            records.append({"prompt": text, "seed": number, "text": continuation, "new_tokens": names})
+            if text and not decode(tokenizer, new).strip():
+                ends = new[0] == tokenizer.eos_token_id
+                why = (
+                    "the model ends the text there" if ends else f"{len(new)} tokens, all like {names[0]}, are no text"
+                )
+                print(f"seed {number}: nothing was added to the prompt: {why}", file=sys.stderr)
             if not as_json:
                 print(continuation, flush=True)
     if as_json:

@@ -164,7 +164,7 @@ def read_mask(mask: Tensor | None, module: torch.nn.Module, is_causal: bool | No
             raise InstallError(
                 f"{type(module).__name__} combines the causal mask with another one, which attnlab cannot interpret"
             )
-        return MaskRule(True, mask.view(torch.bool) if any(mask.stride()) else None)
+        return MaskRule(True, mask.to(torch.bool) if any(mask.stride()) else None)
     positions = None
     if mask.dtype == torch.int64 and _has_positions(mask):
         allowed, positions = _decode_positions(mask)

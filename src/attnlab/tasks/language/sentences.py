@@ -36,8 +36,20 @@ def sample(
     """Continue a prompt with tokens drawn one by one, until the end token; a temperature of 0 takes the likeliest.
 
     Each step runs the whole past without a cache, so that no cache can hide what the mechanism does. task: that of the
-    model's training, which decides whether a text begins with the start token; by default it does if there is one.
+    model's training, which decides whether a text begins with the start token; by default it does if there is one. The
+    text shows a word that the tokenizer does not know as its sign for unknown words, and no other special token.
     """
+    ids, _ = sample_tokens(
+        model, tokenizer, prompt, num_tokens=num_tokens, temperature=temperature, top_k=top_k, seed=seed, task=task
+    )
+    return decode(tokenizer, ids)
+
+
+def sample_tokens(
+    model: nn.Module, tokenizer: Any, prompt: str = "", *, num_tokens: int = 40, temperature: float = 1.0,
+    top_k: int | None = None, seed: int = 0, task: Clm | None = None,
+) -> tuple[list[int], int]:  # fmt: skip
+    """Continue a prompt as `sample` does; return all tokens, and how many of them are the prompt's."""
     if temperature < 0:
         raise TaskError(f"a temperature is 0 or more, not {temperature:g}")
     if top_k is not None and top_k < 1:
@@ -52,7 +64,14 @@ def sample(
             ids.append(_draw_token(logits.double().cpu(), temperature, top_k, generator))
             if ids[-1] == tokenizer.eos_token_id:
                 break
-    return str(tokenizer.decode(ids, skip_special_tokens=True))
+    return ids, num_given
+
+
+def decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    """Return the text of tokens without special tokens, but with those of unknown words, which stand for text."""
+    unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
+    hidden = {*tokenizer.all_special_ids} - unknown
+    return str(tokenizer.decode([token for token in ids if token not in hidden]))
 
 
 def _draw_token(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator) -> int:
