@@ -146,7 +146,7 @@ def test_a_figure_is_vega_lite_and_svg_and_never_a_page_of_data() -> None:
     bundle = figure._repr_mimebundle_()
     assert json.loads(json.dumps(bundle["application/vnd.vegalite.v6+json"])) == json.loads(json.dumps(figure))
     assert bundle["image/svg+xml"].startswith("<svg")
-    assert bundle["text/plain"] == repr(figure) == "<Chart 'Selecting k0'; charts.save writes it to a file>"
+    assert bundle["text/plain"] == repr(figure) == "<Chart 'Selecting k0'; .save(path) writes it to a file>"
 
 
 def test_a_test_runs_in_no_notebook() -> None:

@@ -56,10 +56,25 @@ def test_an_arm_is_named_after_its_line(line: str, baseline: str, name: str) -> 
     assert name_arm(line, baseline) == name
 
 
+def test_several_mechanisms_are_arms_of_one_study(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["additive | softmax", "dot | softmax | share(qk)"]
+    assert main(["new", *lines, "--task", "recall", "--out", "a.toml"]) == 0
+    assert "a.toml compares 'additive | softmax' and 'dot | softmax | share(qk)' with" in capsys.readouterr().out
+    design = read_design(Path("a.toml"))
+    assert [str(arm.mechanism) for arm in design.arms.values()] == ["dot | softmax", *lines]
+    assert [*design.arms] == ["baseline", "additive", "shared-qk"]
+    assert main(["new", *lines, "--name", "a", "--out", "b.toml"]) == 2
+    assert "each mechanism has a --name or none has; there are 2 and 1" in capsys.readouterr().err
+    assert main(["new", lines[0], "additive|softmax", "--out", "b.toml"]) == 2
+    assert "'additive | softmax' is given twice" in capsys.readouterr().err
+    assert main(["new", *lines, "--name", "a", "--name", "a", "--out", "b.toml"]) == 2
+    assert "--name a is given twice" in capsys.readouterr().err
+
+
 def test_fewer_steps_are_written_with_the_warning_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "cosine", "--task", "text", "--steps", "60", "--out", "a.toml"]) == 0
     shown = capsys.readouterr().out
-    assert "It takes about 1 minute on two idle cores" in shown
+    assert "After the audits it takes about 1 minute on two idle cores" in shown
     phase = read_design("a.toml").phases[0]
     assert (phase.segments[0].steps, phase.evaluate_every) == (60, 15)
     assert main(["run", "a.toml", "--dry-run", "--no-calibration"]) == 0

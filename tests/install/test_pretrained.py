@@ -190,6 +190,12 @@ def test_another_attention_than_the_mechanism_is_refused(saved: tuple[Any, Path]
         outer.set_attn_implementation("eager")
 
 
+def test_the_class_of_another_model_is_refused(saved: tuple[Any, Path]) -> None:
+    _, folder = saved
+    with pytest.raises(InstallError, match="holds a BertForMaskedLM with a mechanism, and GPT2LMHeadModel is another"):
+        GPT2LMHeadModel.from_pretrained(folder, n_embd=32, n_layer=1, n_head=2)
+
+
 def test_a_config_of_such_a_folder_builds_no_model_without_mechanism(saved: tuple[Any, Path]) -> None:
     _, folder = saved
     auto: Any = AutoModel

@@ -22,7 +22,15 @@ def test_an_arm_at_its_ceiling_is_said_and_still_compared() -> None:
 def test_one_arm_beyond_the_floor_is_compared_and_the_other_named() -> None:
     found = compare(LEARNED, AT_FLOOR, smallest=0.1, floor=0.2121)
     assert found.verdict == "WORSE BY AT LEAST 0.1"
-    assert "the variant is not beyond the floor, 0.2121, which a trivial strategy scores" in found.notes
+    assert any("the variant is not beyond the floor, 0.2121, which a trivial strategy" in note for note in found.notes)
+
+
+def test_a_mean_beyond_the_floor_whose_interval_is_not_is_said() -> None:
+    found = compare([0.6, 0.61, 0.62, 0.6, 0.61], [0.2, 0.3, 0.25, 0.15, 0.22], smallest=0.1, floor=0.2121)
+    assert (
+        "the variant is not beyond the floor, 0.2121, which a trivial strategy scores; the mean of the variant is, its "
+        "95 % interval over seeds is not" in found.notes
+    )
 
 
 def test_too_few_seeds_have_a_note() -> None:

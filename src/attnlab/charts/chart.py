@@ -29,7 +29,15 @@ class Chart(dict[str, Any]):
     def __repr__(self) -> str:
         title = self.get("title") or ""
         words = title.get("text", "") if isinstance(title, dict) else title
-        return f"<Chart {words!r}; charts.save writes it to a file>" if words else "<Chart; charts.save writes it>"
+        return (
+            f"<Chart {words!r}; .save(path) writes it to a file>"
+            if words
+            else "<Chart; .save(path) writes it to a file>"
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the chart to a file, in the format of its ending: .svg, .png, .html or .json; return its path."""
+        return save(self, path)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {MIME: make_values_visible(dict(self)), "image/svg+xml": svg(self), "text/plain": repr(self)}

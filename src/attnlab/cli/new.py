@@ -82,10 +82,16 @@ SIZES = {
 
 
 def new(
-    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="A line, or a name of the catalog.")],
+    mechanisms: Annotated[
+        list[str], typer.Argument(metavar="MECHANISM…", help="Lines, or names of the catalog: an arm each.")
+    ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The study file to write.")] = "study.toml",
-    name: Annotated[str | None, typer.Option(help="The name of the arm; default: from the line.")] = None,
-    baseline: Annotated[str, typer.Option(metavar="LINE", help="The mechanism it is compared with.")] = "dot | softmax",
+    name: Annotated[
+        list[str] | None, typer.Option(help="The name of an arm, repeatable; default: from the line.")
+    ] = None,
+    baseline: Annotated[
+        str, typer.Option(metavar="LINE", help="The mechanism they are compared with.")
+    ] = "dot | softmax",
     text: Annotated[str | None, typer.Option(metavar="FILE", help="Text; default: Python's documentation.")] = None,
     task: Annotated[Task | None, typer.Option(help="Default: both, and text with --text.")] = None,
     size: Annotated[str | None, typer.Option(metavar="mini|small", help="The model; default: mini, minutes.")] = None,
@@ -98,19 +104,15 @@ def new(
     ] = None,
     plugin: Plugins = None,
 ) -> int:
-    """Write a study file that compares a mechanism with a baseline, on your text or on data that comes with attnlab."""
+    """Write a study file that compares mechanisms with a baseline, on your text or on data that comes with attnlab."""
     load_plugins(plugin)
     import jinja2
 
     from attnlab.mechanisms import parse_line
     from attnlab.studies.file.reading import read_design
 
-    lines = {"mechanism": str(parse_line(mechanism)), "baseline": str(parse_line(baseline))}
-    if lines["mechanism"] == lines["baseline"]:
-        raise RequestError(f"'{mechanism}' is the baseline itself; give another mechanism, or --baseline LINE")
-    name = name_arm(lines["mechanism"], lines["baseline"]) if name is None else name
-    if not NAME.fullmatch(name) or name == "baseline":
-        raise RequestError(f"--name takes letters, digits, - and _, and not 'baseline'; it has '{name}'")
+    standard = str(parse_line(baseline))
+    arms = name_arms([str(parse_line(mechanism)) for mechanism in mechanisms], standard, name or [])
     target = expand_path(out)
     if target.exists():
         raise RequestError(f"{target} exists already; give another path with --out FILE")
@@ -131,10 +133,13 @@ def new(
     flags = "".join(f" --plugin {path}" for path in plugin or [])
     folder = target.with_suffix("") if target.suffix else target.with_name(f"{target.name}-study")
     command = find_command()
+    shown_arms = " or ".join(f"{arm} ({line})" for arm, line in arms.items())
+    num_comparisons = len(arms) * (2 if task == "both" else 1)
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     content = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        **lines, name=name, file=out, folder=folder, flags=flags, command=command, size=model,
-        seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds, 2 if task == "both" else 1),
+        arms=arms, study=_name_study([*arms]), baseline=standard, shown_arms=shown_arms, file=out, folder=folder,
+        flags=flags, command=command, size=model,
+        seeds=list(range(1, seeds + 1)), seed_reason=_explain_seeds(seeds, num_comparisons),
         recall_steps=recall_steps,
         smallest=smallest, num_positions=NUM_POSITIONS, num_sampled=NUM_SAMPLED,
         text=json.dumps(source, ensure_ascii=False), text_reason=text_reason,
@@ -148,17 +153,45 @@ def new(
     except BaseException:
         target.unlink()
         raise
-    print(f"{target} compares '{lines['mechanism']}' with '{lines['baseline']}' over {seeds} paired seeds. Run it:")
+    compared = " and ".join(f"'{line}'" for line in arms.values())
+    print(f"{target} compares {compared} with '{standard}' over {seeds} paired seeds. Run it:")
     print(f"  {command} run {target} --out {folder} --workers 2{flags}   # the same command resumes it")
     print(f"  {command} report {folder} --open                   # the verdict, with curves, costs and audits")
     print(f"A try of every part takes a minute: {command} run {target} --budget smoke --out {folder}-try{flags}")
     updates = model.steps if task != "recall" else 0, recall_steps if task != "text" else 0
-    duration = _show_duration(seeds * sum(number * cost for number, cost in zip(updates, model.seconds, strict=True)))
-    print(f"It takes about {duration} on two idle cores, if the mechanism is as fast as softmax; with --dry-run the")
-    print("first command times it on this machine. For a shorter run lower --steps, for fewer runs --seeds.")
+    seconds = sum(number * cost for number, cost in zip(updates, model.seconds, strict=True))
+    duration = _show_duration(seeds * (1 + len(arms)) / 2 * seconds)
+    print(f"After the audits it takes about {duration} on two idle cores, if mechanisms are as fast as softmax; with")
+    print(
+        "--dry-run the first command times it on this machine. For a shorter run lower --steps, for fewer runs --seeds."
+    )
     for warning in _list_warnings(task, model, recall_steps, num_characters):
         print(f"warning: {warning}")
     return 0
+
+
+def name_arms(lines: Sequence[str], baseline: str, given: Sequence[str]) -> dict[str, str]:
+    """Return each line by the name of its arm, as given or after the line; refuse what cannot be compared."""
+    if len(given) not in (0, len(lines)):
+        raise RequestError(f"each mechanism has a --name or none has; there are {len(lines)} and {len(given)}")
+    arms: dict[str, str] = {}
+    for number, line in enumerate(lines):
+        if line == baseline:
+            raise RequestError(f"'{line}' is the baseline itself; give another mechanism, or --baseline LINE")
+        if line in arms.values():
+            raise RequestError(f"'{line}' is given twice; the arms of a study differ")
+        name = given[number] if given else name_arm(line, baseline)
+        if not NAME.fullmatch(name) or name == "baseline":
+            raise RequestError(f"--name takes letters, digits, - and _, and not 'baseline'; it has '{name}'")
+        if name in arms and given:
+            raise RequestError(f"--name {name} is given twice; each arm has its own")
+        arms[name if name not in arms else f"{name}-{number + 1}"] = line
+    return arms
+
+
+def _name_study(arms: Sequence[str]) -> str:
+    name = "-".join(arms)
+    return name if NAME.fullmatch(name) else f"{arms[0]}-and-others"
 
 
 def name_arm(line: str, baseline: str) -> str:

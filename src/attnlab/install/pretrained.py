@@ -87,6 +87,7 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
         return None
     facts = read_config(folder)["attnlab"]
     mechanism = parse_saved_line(facts["mechanism"], folder)
+    _check_type(model, folder)
     for file in files:
         check_line(Path(file), facts["mechanism"])
     _check_request(model, mechanism, folder)
@@ -113,6 +114,18 @@ def _restore(model: PreTrainedModel, files: list[str]) -> Callable[[set[str]], N
             raise InstallError(f"'{folder}' lacks {len(lost)} learned parameters of '{mechanism}': {lost[0]} …")
 
     return finish
+
+
+def _check_type(model: PreTrainedModel, folder: Path) -> None:
+    """Refuse a folder of another model type, whose weights transformers would leave out with a warning."""
+    config = read_config(folder)
+    saved, built = config.get("model_type"), getattr(model.config_class, "model_type", None)
+    if saved is not None and built is not None and saved != built:
+        names = " or ".join(config.get("architectures") or [saved])
+        raise InstallError(
+            f"'{folder}' holds a {names} with a mechanism, and {type(model).__name__} is another model; load it with "
+            f"AutoModel… or attnlab.load"
+        )
 
 
 def _check_request(model: PreTrainedModel, mechanism: Line, folder: Path) -> None:

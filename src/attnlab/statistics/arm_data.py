@@ -91,8 +91,15 @@ def has_learned(arm: Summary, question: Question) -> bool:
         return True
     mean, sd, n = arm.moments()
     reach = 0.0 if math.isnan(sd) else -float(stdtrit(n - 1, ALPHA / 2)) * sd / math.sqrt(n)
+    return is_beyond_floor(mean - reach if question.higher_is_better else mean + reach, question)
+
+
+def is_beyond_floor(value: float, question: Question) -> bool:
+    """Return whether a value, on the scale of the analysis, is better than the floor; True without a floor."""
+    if question.floor is None:
+        return True
     floor = question.to_analysis(question.floor)
-    return mean - reach > floor if question.higher_is_better else mean + reach < floor
+    return value > floor if question.higher_is_better else value < floor
 
 
 def explain_floor(baseline: Summary, variant: Summary, question: Question) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arm_data import has_learned
+from .arm_data import has_learned, is_beyond_floor
 from .formatting import show, show_p, show_value
 from .skewness import MIN_SEEDS_FOR_EXACT
 from .verdict import NEITHER_LEARNED, STILL_TRAINING
@@ -86,7 +86,13 @@ def _note_learning(comparison: Comparison) -> Iterator[str]:
     if words != NEITHER_LEARNED and not all(has_learned_by_arm):
         who = {(True, False): "the variant is not", (False, True): "the baseline is not"}
         subject = who.get((has_learned_by_arm[0], has_learned_by_arm[1]), "neither arm is")
-        yield f"{subject} beyond the floor, {show_value(question.floor or 0.0)}, which a trivial strategy scores"
+        arms = zip(("baseline", "variant"), comparison.data.moments, has_learned_by_arm, strict=True)
+        near = [
+            name for name, summary, is_learned in arms
+            if not is_learned and is_beyond_floor(summary.mean, question)
+        ]  # fmt: skip
+        but = f"; the mean of the {' and the '.join(near)} is, its 95 % interval over seeds is not" if near else ""
+        yield f"{subject} beyond the floor, {show_value(question.floor or 0.0)}, which a trivial strategy scores{but}"
     if question.is_still_training and not words.startswith(STILL_TRAINING):
         yield f"still training: {question.late_gain_sentence}"
 
