@@ -180,7 +180,7 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     floors = dict.fromkeys(f"{row.metric} {asked.floor:g}" for row, asked in questions if asked.floor is not None)
     if floors:
         yield f"Floor, the score of a trivial strategy: {', '.join(floors)}."
-    if any("more seeds" in row.verdict for row in rows):
+    if any("more seed" in row.verdict for row in rows):
         yield (
             "'About N more seeds' is the number per arm, in addition to those in the table, that has 80 % power to "
             "settle the comparison if the difference stays as it is. It is settled once the verdict interval excludes "

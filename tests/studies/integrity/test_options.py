@@ -42,6 +42,12 @@ def test_one_number_holds_for_primary_metrics_of_one_unit() -> None:
     assert JudgeOptions(smallest={"ppl": 2}).find_smallest(TABLE, UNITS) == {"ppl": 2.0}
 
 
+@pytest.mark.parametrize("name", ["acc", "Acc", "ACCURACY", "accuracy ↑"])
+def test_a_metric_has_any_of_its_usual_names(name: str) -> None:
+    assert JudgeOptions(primary=[name]).find_primary(TABLE) == ["accuracy"]
+    assert JudgeOptions(smallest={name: 0.2}).find_smallest(TABLE, UNITS) == {"accuracy": 0.2}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -11,7 +11,7 @@ from attnlab.errors import RequestError, closest
 
 from .checks.units import UNITS, Unit, Units
 from .tables.caption import SPREADS
-from .tables.metrics import LIMITED, PERPLEXITIES, recognise_metric, remove_direction
+from .tables.metrics import LIMITED, PERPLEXITIES, are_same_metric, recognise_metric, remove_direction
 from .tables.reading import TableHints
 from .tables.table import ResultTable
 
@@ -107,10 +107,14 @@ def _name_unit(metric: str, units: Units) -> str:
 
 
 def _find_metric(option: str, metric: str, table: ResultTable) -> str:
-    """Return the metric of a table that has this name, with or without its arrow."""
-    same = [name for name in table.metrics if metric in (name, remove_direction(name))]
-    if metric in same or len(same) == 1:
-        return metric if metric in same else same[0]
+    """Return the metric of a table that has this name, or the only one that is it in other letters or words."""
+    if metric in table.metrics:
+        return metric
+    plain = [name for name in table.metrics if remove_direction(name).lower() == metric.lower()]
+    same = [name for name in table.metrics if are_same_metric(name, metric)]
+    for names in (plain, same):
+        if len(names) == 1:
+            return names[0]
     raise RequestError(
         f"{option} names '{metric}', which is not a metric of this table{closest(metric, table.metrics) or '.'} "
         f"Metrics: {', '.join(table.metrics[:12])}"
