@@ -108,6 +108,10 @@ def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str
     if not analysis.rows:
         return
     print(f"\nAnalysis of {analysis.title.replace('the table', what)}")
+    verdicts = {row.verdict for row in analysis.rows if row.comparison is None}
+    if len(verdicts) == 1 and len(analysis.rows) > 1 and not any(row.comparison for row in analysis.rows):
+        print_below(f"All {len(analysis.rows)} comparisons with '{judgement.table.baseline}': {verdicts.pop()}.")
+        return
     rows = [_write_row(row) for row in analysis.rows]
     # Columns without information, such as the group of a table without groups, are omitted.
     optional = ("group", "step")
