@@ -102,8 +102,8 @@ def _measure_spreads(numbers: Values) -> Values:
 
 def _share_of_equal_pairs(values: Values) -> float:
     """Return the share of pairs of seeds that agree."""
-    first, second = np.triu_indices(len(values), 1)
-    return float((values[first] == values[second]).mean())
+    counts = np.unique(values, return_counts=True)[1]
+    return float((counts * (counts - 1)).sum() / (len(values) * (len(values) - 1)))
 
 
 def _is_fault(copy: RunCopy) -> bool:
