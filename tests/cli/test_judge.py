@@ -205,3 +205,14 @@ def test_how_to_use_a_column_that_is_not_used(tmp_path: Path, capsys: pytest.Cap
     assert "not used: 'lr'" in shown
     assert "To use a column that is not used, give it a part in this line: value=COLUMN+…" in shown
     assert "--seeds 5 not used, since the table has the score of each seed" in shown
+
+
+def test_a_reason_that_all_comparisons_share_is_printed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("model,n_seeds,MNLI,RTE\nbase,5,80.1,70.1\na,5,80.5,71.2\nb,5,81.1,70.9\n", encoding="utf-8")
+    assert main(["judge", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "All 4 comparisons with 'base': NOT COMPARABLE (the SD over seeds is not given)." in shown
+    assert shown.count("NOT COMPARABLE") == 1

@@ -75,6 +75,11 @@ def test_where_no_number_of_seeds_will_do_it_says_so() -> None:
     assert "there are too few examples" in verdict.reason
 
 
+def test_one_seed_is_singular() -> None:
+    verdict = decide(evidence(-2.0, 2.0, more_seeds=lambda: 1.0), Question())
+    assert verdict.words == "INCONCLUSIVE (about 1 more seed)"
+
+
 def test_after_the_last_look_more_seeds_are_another_study() -> None:
     verdict = decide(evidence(-2.0, 2.0, num_seeds=20), Question(looks=(5, 10, 15, 20)))
     assert "the last declared look" in verdict.reason

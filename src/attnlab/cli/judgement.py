@@ -108,6 +108,10 @@ def _print_analysis(analysis: "TableAnalysis", judgement: "Judgement", what: str
     if not analysis.rows:
         return
     print(f"\nAnalysis of {analysis.title.replace('the table', what)}")
+    verdicts = {row.verdict for row in analysis.rows if row.comparison is None}
+    if len(verdicts) == 1 and len(analysis.rows) > 1 and not any(row.comparison for row in analysis.rows):
+        print_below(f"All {len(analysis.rows)} comparisons with '{judgement.table.baseline}': {verdicts.pop()}.")
+        return
     rows = [_write_row(row) for row in analysis.rows]
     # Columns without information, such as the group of a table without groups, are omitted.
     optional = ("group", "step")
@@ -180,7 +184,7 @@ def _explain_table(rows: Sequence["ComparisonRow"], primary: Sequence[str]) -> I
     floors = dict.fromkeys(f"{row.metric} {asked.floor:g}" for row, asked in questions if asked.floor is not None)
     if floors:
         yield f"Floor, the score of a trivial strategy: {', '.join(floors)}."
-    if any("more seeds" in row.verdict for row in rows):
+    if any("more seed" in row.verdict for row in rows):
         yield (
             "'About N more seeds' is the number per arm, in addition to those in the table, that has 80 % power to "
             "settle the comparison if the difference stays as it is. It is settled once the verdict interval excludes "

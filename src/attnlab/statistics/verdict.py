@@ -164,6 +164,7 @@ def _decide_inconclusive(evidence: Evidence, question: Question) -> Verdict:
     elif question.looks is not None and evidence.num_seeds >= max(question.looks):
         reason += "; this was the last declared look, so more seeds would be a new study"
     words = INCONCLUSIVE.format("∞" if math.isinf(more) else f"{more:.0f}")
+    words = words.replace("about 1 more seeds", "about 1 more seed")
     return Verdict(words, reason, INCONCLUSIVE)
 
 

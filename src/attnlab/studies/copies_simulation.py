@@ -1,5 +1,5 @@
-"""How often the check for repeated values reports something in random tables without copies, and with one copied arm
-or one copied run."""
+"""How often the check for repeated values reports something in random tables without copies, and with one copied arm,
+run or seed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -25,12 +25,21 @@ RUN_ARMS, RUN_TASKS, RUN_EXAMPLES, RUN_DECIMALS = (2, 4), (1, 10), (50, 10_000),
 """The smallest and largest of what is drawn for a table of runs in several tasks."""
 RUN_SHARED, RUN_PAIRED = (0.0, 0.95), (0.0, 0.5, 0.9)
 """Correlations: of the tasks of one run, and of the runs of one seed in several arms."""
+SEED_ARMS, SEED_SEEDS, SEED_SDS, SEED_SHARED = (3, 10), (4, 10), (0.1, 2.0), (0.0, 0.5, 0.9, 0.95)
+"""What is drawn for a table of one task with copied seeds; the last are correlations of arms."""
 
 
 def list_cases() -> Iterator[Case]:
-    """Yield tables of accuracies in percent: a copied arm, with 3 to 10 seeds and 2 to 10 arms, and a copied run."""
+    """Yield tables of accuracies in percent: with a copied arm, a copied run, or a copied seed."""
     yield from _list_arm_cases()
     yield from _list_run_cases()
+    for what, bound, effect, is_coarse in (
+        ("3 to 10 arms, 1 or 2 decimals", 0.001, 0, False),
+        ("3 to 10 arms, 100 to 1000 examples", 0.001, 0, True),
+        ("3 to 10 arms, 2 decimals", 0.001, 1, False),
+    ):
+        finds = partial(find_fault, draw=partial(draw_seeds, is_coarse=is_coarse))
+        yield Case(RUN_PART, f"copied seeds: {what}, a fault", "4 to 10", finds, "", bound, effect, cost=5)
 
 
 def _list_run_cases() -> Iterator[Case]:
@@ -109,6 +118,30 @@ def _draw_paired(rng: Rng, num_arms: int, num_seeds: int, correlation: float) ->
     own, shared = rng.standard_normal((num_arms, num_seeds)), rng.standard_normal(num_seeds)
     drawn: Values = np.sqrt(1 - correlation) * own + np.sqrt(correlation) * shared
     return drawn
+
+
+def draw_seeds(rng: Rng, *, is_copied: bool, is_coarse: bool = False) -> ResultTable:
+    """Draw accuracies of one task whose arms share a part of what seeds vary by.
+
+    is_coarse: of 100 to 1000 examples. A copied seed has two decimals.
+    """
+    num_arms, num_seeds, decimals = (
+        int(rng.integers(low, high + 1)) for low, high in (SEED_ARMS, SEED_SEEDS, (1, 2))
+    )  # fmt: skip
+    sd, shared = _draw_log_uniform(rng, SEED_SDS), float(rng.choice(SEED_SHARED))
+    values = MEAN + rng.standard_normal((num_arms, 1)) + sd * _draw_paired(rng, num_arms, num_seeds, shared)
+    values = np.minimum(values, 99)
+    if is_coarse:
+        num_examples = round(_draw_log_uniform(rng, EXAMPLES))
+        values = 100 * np.round(values * num_examples / 100) / num_examples
+    if is_copied:
+        decimals, values[:, -1] = 2, values[:, 0]
+    texts = {key: f"{value:.{decimals}f}" for key, value in np.ndenumerate(values)}
+    cells = [
+        Cell(f"arm {arm}", "", "accuracy", str(seed), None, float(text), text, f"{arm}, {seed}")
+        for (arm, seed), text in texts.items()
+    ]
+    return ResultTable("simulated", (), tuple(cells), "arm 0")
 
 
 def draw_tasks(rng: Rng, *, is_copied: bool, correlation: float) -> ResultTable:

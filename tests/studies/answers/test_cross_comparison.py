@@ -82,6 +82,15 @@ def test_what_does_not_fit_together(
         compare(*(str(file) if text == "FILE" else text for text in texts), arms=arms, metric=metric)
 
 
+def test_groups_that_do_not_match_have_a_way_forward(tmp_path: Path) -> None:
+    for name, task in (("a", "MNLI-m"), ("b", "MNLI")):
+        rows = [f"{seed},{group},{seed}" for seed in range(3) for group in (task, f"{task} small")]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["seed,task,accuracy", *rows]), encoding="utf-8")
+    message = r"no group is in all of them.*MNLI-m, MNLI-m small; .*MNLI, MNLI small\. Give groups .* one name .*--map"
+    with pytest.raises(RequestError, match=message):
+        compare(str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
+
+
 def write_seeds(tmp_path: Path) -> tuple[str, str]:
     rows, scores = tmp_path / "lab.csv", tmp_path / "lab.json"
     rows.write_text("seed,accuracy\n0,82.1\n1,82.4\n2,81.9\n", encoding="utf-8")

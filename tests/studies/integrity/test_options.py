@@ -42,6 +42,20 @@ def test_one_number_holds_for_primary_metrics_of_one_unit() -> None:
     assert JudgeOptions(smallest={"ppl": 2}).find_smallest(TABLE, UNITS) == {"ppl": 2.0}
 
 
+@pytest.mark.parametrize("name", ["acc", "Acc", "ACCURACY", "accuracy ↑"])
+def test_a_metric_has_any_of_its_usual_names(name: str) -> None:
+    assert JudgeOptions(primary=[name]).find_primary(TABLE) == ["accuracy"]
+    assert JudgeOptions(smallest={name: 0.2}).find_smallest(TABLE, UNITS) == {"accuracy": 0.2}
+
+
+def test_metrics_of_training_data_are_primary_only_if_named_or_alone() -> None:
+    cells = [Cell("base", "", name, "1", None, 0.5, "0.5", "") for name in ("accuracy", "train_accuracy")]
+    both, alone = ResultTable("t", (), tuple(cells), "base"), ResultTable("t", (), (cells[1],), "base")
+    assert JudgeOptions().find_primary(both) == ["accuracy"]
+    assert JudgeOptions(primary=["train_accuracy"]).find_primary(both) == ["train_accuracy"]
+    assert JudgeOptions().find_primary(alone) == ["train_accuracy"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

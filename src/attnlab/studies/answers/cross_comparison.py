@@ -147,7 +147,12 @@ def _match(
     listed = "; ".join(
         f"{name} has {', '.join(values[:6]) or 'none'}" for name, values in zip(names, known, strict=True)
     )
-    raise RequestError(f"no {part} is in all of them, so nothing can be compared: {listed}")
+    advice = {
+        "metric": "Give it one name in all of them; --metric NAME names that of scores without a metric",
+        "group": "Give groups that are the same one name in all files, or read tables of different arms as one: "
+        "attnlab judge FILE… --map group=COLUMN",
+    }
+    raise RequestError(f"no {part} is in all of them, so nothing can be compared: {listed}. {advice[part]}")
 
 
 def _find_name(wanted: str, values: Sequence[str], source: str) -> str:

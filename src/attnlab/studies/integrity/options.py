@@ -11,10 +11,12 @@ from attnlab.errors import RequestError, closest
 
 from .checks.units import UNITS, Unit, Units
 from .tables.caption import SPREADS
-from .tables.metrics import LIMITED, PERPLEXITIES, recognise_metric, remove_direction
+from .tables.metrics import LIMITED, PERPLEXITIES, are_same_metric, recognise_metric, remove_direction, split_words
 from .tables.reading import TableHints
 from .tables.table import ResultTable
 
+TRAINING = (["train"], ["training"])
+"""How the names of metrics of training data begin."""
 Numbers = float | Mapping[str, float] | None
 Words = str | Mapping[str, str] | None
 """One value for all primary metrics, a value by metric, or None."""
@@ -39,8 +41,9 @@ class JudgeOptions:
     obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def find_primary(self, table: ResultTable) -> list[str]:
-        """Return the primary metrics of a table."""
+        """Return the primary metrics of a table: the given ones, or all that are not of training data, if there are."""
         primary = [_find_metric("--primary", metric, table) for metric in self.primary]
+        primary = primary or [metric for metric in table.metrics if split_words(metric)[:1] not in TRAINING]
         return [metric for metric in table.metrics if not primary or metric in primary]
 
     def find_units(self, table: ResultTable) -> dict[str, Unit]:
@@ -107,10 +110,14 @@ def _name_unit(metric: str, units: Units) -> str:
 
 
 def _find_metric(option: str, metric: str, table: ResultTable) -> str:
-    """Return the metric of a table that has this name, with or without its arrow."""
-    same = [name for name in table.metrics if metric in (name, remove_direction(name))]
-    if metric in same or len(same) == 1:
-        return metric if metric in same else same[0]
+    """Return the metric of a table that has this name, or the only one that is it in other letters or words."""
+    if metric in table.metrics:
+        return metric
+    plain = [name for name in table.metrics if remove_direction(name).lower() == metric.lower()]
+    same = [name for name in table.metrics if are_same_metric(name, metric)]
+    for names in (plain, same):
+        if len(names) == 1:
+            return names[0]
     raise RequestError(
         f"{option} names '{metric}', which is not a metric of this table{closest(metric, table.metrics) or '.'} "
         f"Metrics: {', '.join(table.metrics[:12])}"

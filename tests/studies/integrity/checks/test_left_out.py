@@ -20,7 +20,8 @@ MEANS = "model,accuracy,n_test\na,84.21 ± 0.2,200\nb,85.33 ± 0.2,200\n"
         (SEEDS, 2001, "f1", ("--examples 2001 has no effect",)),
         (MEANS, None, None, ("multiples of 1/(k·n)", "--seeds N")),
         (SEEDS, None, None, ()),
-        (SEEDS, 2001, "accuracy", ()),
+        (SEEDS, 201, "accuracy", ()),
+        (SEEDS, 2001, "accuracy", ("--examples 2001 has no effect", "multiples of 1/2001 whatever they are")),
     ],
 )
 def test_checks_left_out(

@@ -247,6 +247,11 @@ def test_a_column_named_std_is_the_spread_of_the_only_score(name: str, file: str
         ("Model,MNLI ↑,WikiText ↓", "accuracy", ["accuracy", "WikiText ↓"], [True, False]),
         ("Model,s1,s2", "gap (lower is better)", ["gap (lower is better)"], [False]),
         ("seed,base ↓,ours ↓", None, ["value ↓"], [False]),
+        ("Model,seed,perplexity", "PPL ↑", ["perplexity ↑"], [True]),
+        ("Model,seed,ppl ↑", "perplexity ↓", ["ppl ↓"], [False]),
+        ("Model,seed,FLIP", "flip ↓", ["FLIP ↓"], [False]),
+        ("Model,FLIP,accuracy", "accuracy ↓", ["accuracy ↓"], [False]),
+        ("seed,base_ppl,ours_ppl", "perplexity ↑", ["ppl ↑"], [True]),
     ],
 )
 def test_an_arrow_gives_the_direction(

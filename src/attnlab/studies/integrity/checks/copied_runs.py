@@ -179,7 +179,7 @@ def find_copied_runs(table: ResultTable) -> list[RunCopy]:
     for first, second in pairs:
         bound = chance.bound(first, second)
         if bound < NOTE_ODDS:
-            copies.append(_describe(matrix, first, second, bound))
+            copies.append(describe_copy(matrix, first, second, bound))
     return copies
 
 
@@ -192,7 +192,8 @@ def report_copied_runs(table: ResultTable, known: Collection[str]) -> Iterator[I
             yield _report(of_kind, is_fault)
 
 
-def _describe(matrix: RunMatrix, first: int, second: int, bound: float) -> RunCopy:
+def describe_copy(matrix: RunMatrix, first: int, second: int, bound: float) -> RunCopy:
+    """Return two rows of a matrix as a copy."""
     runs = matrix.runs[first], matrix.runs[second]
     earlier, later = matrix.cells[runs[0]], matrix.cells[runs[1]]
     shared = [(later[task], earlier[task]) for task in later if task in earlier]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ..finding import IntegrityFinding, IntegrityKind, list_first
-from ..tables.metrics import COUNTED, UNNAMED, recognise_metric
-from ..tables.table import ResultTable
+from ..tables.metrics import COUNTED, UNNAMED, find_resolution, recognise_metric
+from ..tables.table import ResultTable, group_cells
 
 
 def check_left_out(table: ResultTable, num_examples: int | None) -> Iterator[IntegrityFinding]:
@@ -26,6 +26,12 @@ def check_left_out(table: ResultTable, num_examples: int | None) -> Iterator[Int
         yield _report(
             f"--examples {num_examples} has no effect: of the metrics {list_first(table.metrics)} none is a share of "
             "right answers, as accuracy and EM are"
+        )
+    resolutions = [find_resolution(*item) for item in group_cells(counted, lambda cell: cell.metric).items()]
+    if num_examples is not None and resolutions and all(size == rounding for size, rounding in resolutions):
+        yield _report(
+            f"--examples {num_examples} has no effect: values of so few digits are multiples of 1/{num_examples} "
+            "whatever they are"
         )
     means = [cell for cell in counted if cell.is_mean and cell.num_seeds is None]
     if means:

@@ -8,6 +8,7 @@ from ..tables.table import Cell, ResultTable, join_words, show_step
 from .coincidence import KINDS, Repeat, Sighting, find_repeats, find_twins, is_beyond_chance
 from .copied_means import check_copied_means
 from .copied_runs import report_copied_runs
+from .copied_seeds import report_copied_seeds
 from .copied_tasks import find_copied_tasks, split_tasks_from_metrics
 from .copies import ColumnCopy, find_copies
 
@@ -36,7 +37,10 @@ def check_repetition(table: ResultTable) -> Iterator[IntegrityFinding]:
         if of_kind:
             yield _report_copies(of_kind, is_fault)
     certain = {cell.place for copy in copies if copy.is_certain for cell, _ in copy.equals}
-    yield from report_copied_runs(table, certain | known)
+    of_runs = list(report_copied_runs(table, certain | known))
+    yield from of_runs
+    certain |= {place for finding in of_runs if finding.is_fault for place in finding.places}
+    yield from report_copied_seeds(table, certain | known)
     named = {cell.place for copy in copies for cell, _ in copy.equals}
     yield from find_copied_tasks(table, ODDS / 2, named | known)
 

@@ -8,7 +8,8 @@ UNREPORTED = frozenset({"", "-", "–", "—", "--", "---", "na", "n/a", "n.a."}
 """Cells that say nothing of a run: in a table of means it may never have been made."""
 NOTHING = UNREPORTED | frozenset({
     "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "-infinity",
-    "failed", "diverged", "crashed", "oom", "killed", "running", "error", "timeout", "preempted", "∞", "x", "✗",
+    "failed", "diverged", "crashed", "oom", "killed", "running", "error", "timeout", "preempted", "not ended",
+    "∞", "x", "✗",
 })  # fmt: skip
 """Cells of a run without a score."""
 MARKS = "*†‡§¶^ \t\N{NO-BREAK SPACE}"

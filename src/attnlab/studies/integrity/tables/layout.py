@@ -9,7 +9,7 @@ from .caption import find_metric
 from .column_names import OURS, drop_aggregates, is_aggregate, is_cost, is_p_value, is_setting
 from .columns import ColumnRoles, find_roles
 from .mapping import NO_NAME, quote_map
-from .metrics import KNOWN, higher_is_better, read_direction, recognise_metric, split_words, standardise_metric
+from .metrics import KNOWN, are_same_metric, higher_is_better, read_direction, recognise_metric, split_words
 from .patterns import (
     MEANS,
     ColumnPattern,
@@ -193,7 +193,7 @@ def find_layout(rows: TextTable, given: Mapping[str, str], metric: str | None = 
     in_rows = rows.column(roles.parts["metric"]) if "metric" in roles.parts else []
     in_names = [part["metric"] for part in pattern.meanings.values() if "metric" in part] if pattern is not None else []
     metrics = in_rows or in_names or [layout.name_metric(name) for name in roles.values]
-    is_known = not metrics or standardise_metric(metric or "") in map(standardise_metric, metrics)
+    is_known = not metrics or any(are_same_metric(metric or "", name) for name in metrics)
     return replace(layout, source="", unused_metric="" if is_known else metric or "")
 
 
@@ -207,6 +207,8 @@ def _are_groups(roles: ColumnRoles, given: Mapping[str, str], metric: str) -> bo
     if len(stated) > 1 or (is_known and stated - {higher_is_better(metric)}):
         return False
     if "metric" in roles.parts or not roles.values or any(map(recognise_metric, roles.values)):
+        return False
+    if any(are_same_metric(name, metric) for name in roles.values):
         return False
     if len(roles.values) == 1:
         return not _is_general(roles.values[0])

@@ -108,6 +108,11 @@ def standardise_metric(name: str) -> str:
     return SYNONYMS.get(metric, metric) or remove_direction(name)
 
 
+def are_same_metric(first: str, second: str) -> bool:
+    """Tell whether two names are of one metric, whatever their case and their arrows."""
+    return standardise_metric(first).lower() == standardise_metric(second).lower()
+
+
 def higher_is_better(name: str) -> bool:
     """Tell which direction is better: as the name states, else as the metric implies.
 

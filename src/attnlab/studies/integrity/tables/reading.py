@@ -17,7 +17,7 @@ from .formats.files import read_files
 from .intervals import check_interval, read_intervals
 from .layout import UNNAMED, TableLayout
 from .mapping import quote_map, read_map, read_table_number
-from .metrics import add_direction, split_words
+from .metrics import add_direction, are_same_metric, split_words
 from .patterns import BASELINES
 from .rows import list_columns
 from .spreads import describe_spreads, settle_spreads
@@ -49,7 +49,7 @@ def read_table(
     rows, given = join_given_columns(rows, given)
     rows, differences, difference_names = set_differences_aside(rows, given)
     layout = find_checked_layout(rows, given, hints.metric)
-    cells = tuple(_read_cells(layout))
+    cells = tuple(_read_cells(layout, hints.metric or ""))
     predictions = tuple(_read_predictions(layout)) if "prediction" in layout.roles.parts else ()
     if not cells and predictions:
         cells = tuple(_measure_accuracies(predictions))
@@ -113,7 +113,8 @@ def _find_baseline(arms: Sequence[str], asked: str | None) -> str:
     return next(whole, None) or next(usual, arms[0] if arms else "")
 
 
-def _read_cells(layout: TableLayout) -> Iterator[Cell]:
+def _read_cells(layout: TableLayout, asked: str) -> Iterator[Cell]:
+    """Read the cells of a table. asked: the metric of --metric, whose arrow also holds for a column of this name."""
     counts, lines = Counter[tuple[str, ...]](), dict[tuple[object, ...], str]()
     for (arm, group, seed), line, row in layout.runs():
         where = layout.rows.locate(line)
@@ -125,6 +126,7 @@ def _read_cells(layout: TableLayout) -> Iterator[Cell]:
             parts = layout.pattern.meanings[name] if layout.pattern is not None else {}
             metric = layout.part("metric", row, parts.get("metric", layout.name_metric(name)))
             metric = add_direction(metric, name)
+            metric = add_direction(metric, asked) if are_same_metric(metric, asked) else metric
             run_arm, run_group = parts.get("arm", arm) or "all", join_words(parts.get("group", ""), group)
             run_seed = parts.get("seed", seed)
             if not run_seed:

@@ -16,6 +16,20 @@ def test_unfinished_runs_have_no_score(tmp_path: Path) -> None:
     assert "runs that did not finish: line 3 (crashed)" in table.layout
 
 
+@pytest.mark.parametrize("word", ["diverged", "failed", "not ended"])
+def test_the_status_of_runs_is_no_group(word: str, tmp_path: Path) -> None:
+    text = f"arm,seed,status,accuracy,note\na,1,finished,0.5,x\na,2,{word},0.6,x\nb,1,finished,0.7,x\n"
+    table = read_table(write_text(tmp_path, text))
+    assert [cell.value for cell in table.cells] == [0.5, None, 0.7]
+    assert all("status" not in group for group in (table.mapping, *table.groups))
+    assert f"runs that did not finish: line 3 ({word})" in table.layout
+
+
+def test_a_status_of_other_words_is_kept(tmp_path: Path) -> None:
+    text = "arm,seed,status,accuracy\na,1,tuned,0.5\na,1,finished,0.6\nb,1,tuned,0.7\nb,1,finished,0.7\n"
+    assert read_table(write_text(tmp_path, text)).groups == ["tuned", "finished"]
+
+
 def test_a_chart_of_averages_is_noted(tmp_path: Path) -> None:
     text = "Step,a - loss,a - loss__MIN,a - loss__MAX,b - loss,b - loss__MIN,b - loss__MAX\n1,2,1,3,2,2,2\n2,,,,1,1,1\n"
     table = read_table(write_text(tmp_path, text))

@@ -1,6 +1,7 @@
 """Exports of experiment trackers: a chart or the runs table of Weights & Biases, and the runs of MLflow."""
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 
 from ..figure import is_empty
@@ -35,7 +36,16 @@ def tidy_export(table: TextTable) -> TextTable:
     names = {" ".join(split_words(name)) for name in table.header}
     if "name" in names and names & {"state", "status", "created", "run id"}:
         return _name_arms(_tidy_runs(replace(table, form=RUNS)))
-    return table
+    return _read_states(table)
+
+
+def _read_states(table: TextTable) -> TextTable:
+    """Leave out a column that says whether runs finished, as in attnlab's `per_seed.csv`; others are failed runs."""
+    name = next((name for name in table.header if name.lower() in STATES), None)
+    words = {word.strip().lower() for word in table.column(name)} - {""} if name is not None else set()
+    if name is None or not words & ENDED or any(word not in ENDED and not is_empty(word) for word in words):
+        return table
+    return replace(_tidy_runs(table, {name.lower()}), form=table.form)
 
 
 def _tidy_chart(table: TextTable) -> TextTable:
@@ -79,7 +89,7 @@ def _tidy_mlflow(table: TextTable) -> TextTable:
     return replace(table, header=tuple(kept.values()), rows=rows, form=MLFLOW, scores=scores, changed=changed)
 
 
-def _tidy_runs(table: TextTable) -> TextTable:
+def _tidy_runs(table: TextTable, administration: Collection[str] = ADMINISTRATION) -> TextTable:
     """Count runs that did not finish as failed, and leave out what is about the tracker."""
     states = [name for name in table.header if "".join(split_words(name)) in STATES]
     rows, unfinished = [], []
@@ -89,7 +99,7 @@ def _tidy_runs(table: TextTable) -> TextTable:
             unfinished.append(f"{line} ({state})")
             row = {name: state.lower() if _is_score(table, name) else cell for name, cell in row.items()}
         rows.append((line, row))
-    kept = tuple(name for name in table.header if "".join(split_words(name)) not in ADMINISTRATION)
+    kept = tuple(name for name in table.header if "".join(split_words(name)) not in administration)
     shown = tuple((line, {name: row[name] for name in kept}) for line, row in rows)
     remarks = (f"runs that did not finish: {', '.join(unfinished[:4])}",) if unfinished else ()
     changed = {**table.changed, **{name: LEFT_OUT for name in table.header if name not in kept}}
