@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from attnlab.audits import Finding, Findings
 from attnlab.kernels import blockwise, reference
 from attnlab.kernels.call import Call
 from attnlab.kernels.visibility import Visibility
-from attnlab.mechanisms import Dims, Parameter, Params, Value, stage
+from attnlab.mechanisms import Dims, Parameter, Params, Value, Weights, stage
 
 SLEEPING = "dot | softmax | sleeping"
 
@@ -74,3 +75,23 @@ def register_sleeping() -> str:
             return t * w[..., 0] + torch.nn.functional.pad(t, (0, 0, 1, 0))[..., :-1, :] * w[..., 1]
 
     return SLEEPING
+
+
+def register_cancelling() -> None:
+    """Register heat_sum, whose learned parameter cancels."""
+
+    @stage("heat_sum")
+    @dataclasses.dataclass(frozen=True)
+    class HeatSum(Weights):
+        """relu(t·s) / Σ relu(t·s), which t does not change; added to s instead, it does, by very little."""
+
+        pointwise: ClassVar[bool] = False
+        is_added: bool = False
+
+        def parameters(self, dims: Dims) -> dict[str, Parameter]:
+            return {"t": Parameter((dims.num_heads,), 1.0, 1.0)}
+
+        def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
+            t = p["t"][:, None, None]
+            weights = ((scores + 1e-8 * t if self.is_added else t * scores).relu()).masked_fill(~visible, 0)
+            return weights / weights.sum(-1, keepdim=True).clamp_min(1e-30)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlab.mechanisms import Dims, Output, Parameter, Params, Score, Weights, masked_softmax, stage
 
-from .faults import run_check
+from .faults import register_cancelling, run_check
 
 
 def test_saturation_is_reported_for_softmax_and_not_for_cosine() -> None:
@@ -75,3 +75,13 @@ def test_what_a_gate_of_zero_hides_at_first_is_no_dead_gradient() -> None:
     finding = run_check("dot | softmax | opening", "gradient")
     assert finding.passed
     assert "only once training has moved" in finding.sentence
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_parameter_that_cancels_has_a_gradient_of_rounding_alone() -> None:
+    register_cancelling()
+    finding = run_check("dot | heat_sum", "gradient", causal=True)
+    assert not finding.passed
+    assert finding.sentence.startswith("Parameter 'heat_sum_t' changes nothing: the gradient is rounding")
+    assert "heat_sum" in finding.where
+    assert run_check("dot | heat_sum(is_added=true)", "gradient", causal=True).passed

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attnlab.errors import MechanismError
 from attnlab.mechanisms import CATALOG, REGISTRY, Mechanism
+from attnlab.mechanisms.grammar import OTHER_NAMES
 
 from .strategies import mechanisms
 
@@ -17,6 +18,11 @@ from .strategies import mechanisms
 WRONG = [
     # names
     ("⟦dott⟧ | softmax", "unknown stage 'dott', did you mean 'dot'?"),
+    ("dot | ⟦sink⟧(4) | softmax", "unknown stage 'sink'; write softmax(sink=learned)"),
+    (
+        "dot | softmax | bypass(alpha=⟦learned⟧)",
+        "bypass: alpha must be a number, not 'learned'; to learn it, write bypass(alpha=0.5, learn=true)",
+    ),
     ("dot | ⟦sofmax⟧", "unknown stage 'sofmax', did you mean 'softmax'?"),
     ("dot | softmax | ⟦by-pass⟧(alpha=0.5)", "unknown stage 'by-pass', did you mean 'bypass'?"),
     ("⟦DOT⟧ | softmax", "unknown stage 'DOT', did you mean 'dot'?"),
@@ -193,3 +199,9 @@ def test_any_damaged_line_parses_or_says_why(mechanism: Mechanism, data: st.Data
     start = data.draw(st.integers(0, len(line)))
     end = data.draw(st.integers(start, min(len(line), start + 5)))
     parses_or_says_why(line[:start] + data.draw(st.text(max_size=3) | PIECES) + line[end:])
+
+
+@pytest.mark.parametrize(("name", "written"), OTHER_NAMES.items())
+def test_what_is_written_in_place_of_another_name_is_a_stage(name: str, written: str) -> None:
+    assert name not in REGISTRY
+    assert written in str(Mechanism.parse(f"dot | {written} | softmax" if written.startswith("cap") else written))

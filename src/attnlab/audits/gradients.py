@@ -1,6 +1,8 @@
 """Gradient flow: queries, keys, values and every learned parameter must get a gradient, and no other tensor.
 
 A trainable tensor that a stage uses without declaring it, such as a global nn.Parameter, is neither trained nor saved.
+A parameter that cancels, as in relu(t·s) / Σ relu(t·s), has a gradient of rounding: in fp64 it is far below all others,
+and no change of the parameter changes the output.
 Also reported, without a bound, is how much of the gradient to queries and keys remains if scores are 10⁵ times as
 large, where softmax saturates.
 """
@@ -13,11 +15,13 @@ from torch import Tensor
 from .check import check
 from .finding import Finding, FindingPart
 from .stage_faults import find_first_stage
-from .subject import Inputs, Mode, Subject, compute_gradients, peak
+from .subject import DIRECTIONS, Inputs, Mode, Subject, compute_gradients, move_values, peak, tolerance
 
 NAME = "gradient flow"
 LENGTH = 48
 SATURATION = 1e5
+FAINT = 1e-11
+"""The share of the largest gradient below which one may be rounding in fp64; sums of thousands of terms leave this."""
 JUDGED = ("q", "k", "v")
 WORDS = {"q": "queries", "k": "keys", "v": "values", "x": "the layer's input", "first": "the first layer's values"}
 
@@ -35,16 +39,22 @@ def gradient_flow(subject: Subject) -> Finding:
     # A parameter whose gradient is 0 only at its initial value, as behind a gate of 0, still learns.
     dead = [name for name in zero if not later[name] > 0]
     broken = [name for name in sizes if not sizes[name] < torch.inf]
-    notes = {**dict.fromkeys(broken, "not finite"), **dict.fromkeys(dead, "none")}
+    faint = [] if broken else [
+        name for name in subject.parameters
+        if name not in dead and is_faint(name, sizes) and is_faint(name, later) and _cancels(subject, name, causal)
+    ]  # fmt: skip
+    notes = {
+        **dict.fromkeys(broken, "not finite"), **dict.fromkeys(dead, "none"), **dict.fromkeys(faint, "rounding"),
+    }  # fmt: skip
     parts = [
         FindingPart(f"gradient to {_name_input(name)}", size, note=notes.get(name, "")) for name, size in sizes.items()
     ]
     left = _measure_saturation(subject, causal, sizes)
     parts.append(FindingPart("gradient to queries and keys left at scores × 1e5", left))
     return Finding(
-        NAME, not notes, float(len(dead) + len(broken)), 0.0,
-        _explain(subject, dead, broken, left, [name for name in zero if name not in dead]),
-        _name_blocking_stages(subject, dead or broken) if notes else "", parts=tuple(parts),
+        NAME, not notes, float(len(notes)), 0.0,
+        _explain(subject, dead, broken, faint, left, [name for name in zero if name not in dead]),
+        _name_blocking_stages(subject, dead or broken or faint) if notes else "", parts=tuple(parts),
         data={"smallest": min((sizes[name] for name in judged), default=0.0)},
     )  # fmt: skip
 
@@ -55,6 +65,25 @@ def _measure_gradients(subject: Subject, causal: bool, factor: float = 1.0) -> d
     cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(5), dtype=out.dtype)
     gradients = compute_gradients(out, [*leaves.values(), *learned.values()], cotangent)
     return {name: peak(g) for name, g in zip([*leaves, *learned], gradients, strict=True)}
+
+
+def is_faint(name: str, sizes: dict[str, float]) -> bool:
+    """Tell whether the gradient of a name is so far below the largest that it may be rounding in fp64."""
+    return sizes[name] <= FAINT * max(sizes.values())
+
+
+def _cancels(subject: Subject, name: str, causal: bool) -> bool:
+    """Tell whether moving a parameter, either way, changes the output by rounding only."""
+    inputs, mode = subject.inputs(2, LENGTH, torch.float64), Mode(causal, "reference", torch.float64)
+    with torch.no_grad():
+        for start in (subject, subject.move_parameters()):
+            out = start.attend(inputs, mode)
+            for direction in DIRECTIONS:
+                moved = move_values(start.parameters[name], torch.Generator().manual_seed(3), direction)
+                other = dataclasses.replace(start, parameters={**start.parameters, name: moved}).attend(inputs, mode)
+                if other.isfinite().all() and peak(other - out) > tolerance(out):
+                    return False
+    return True
 
 
 def _attend(subject: Subject, causal: bool, factor: float = 1.0) -> tuple[Tensor, Inputs, Inputs]:
@@ -104,12 +133,21 @@ def _measure_saturation(subject: Subject, causal: bool, sizes: dict[str, float])
     return min(shares, default=0.0)
 
 
-def _explain(subject: Subject, dead: list[str], broken: list[str], left: float, late: list[str]) -> str:
+def _explain(
+    subject: Subject, dead: list[str], broken: list[str], faint: list[str], left: float, late: list[str]
+) -> str:
     if dead:
         names = " and ".join(map(_name_input, dead))
         return f"Training cannot change {names}: the output does not depend on them smoothly, so their gradient is 0."
     if broken:
         return f"The gradient to {' and '.join(map(_name_input, broken))} is not a finite number."
+    if faint:
+        names, verb = " and ".join(map(_name_input, faint)), "changes" if len(faint) == 1 else "change"
+        names = names[0].upper() + names[1:]
+        return (
+            f"{names} {verb} nothing: the gradient is rounding, also in fp64, and moving it changes no output. It may "
+            "cancel, as a factor does in a normalised sum; remove it, or use it where it does not cancel."
+        )
     learned = ", and every learned parameter," if subject.parameters else ""
     sentence = f"Queries, keys and values{learned} get gradients"
     if late:

@@ -23,6 +23,13 @@ MARKS = frozenset("|(),=")
 LAYER_MARKS = "@;"
 """What only a line by layer has: `dot | softmax | window(64) @ 0-4; dot | softmax @ 5`."""
 
+OTHER_NAMES = {
+    "sink": "softmax(sink=learned)", "sinks": "softmax(sink=learned)", "softcap": "cap(50)", "soft_cap": "cap(50)",
+    "sliding": "window(256)", "sliding_window": "window(256)", "local": "window(256)", "rotary": "rope",
+    "l1": "manhattan", "l2": "euclidean", "rbf": "euclidean", "qk_norm": "cosine(scale=learned)",
+}  # fmt: skip
+"""Stages by other names that people use for them, each with what to write."""
+
 
 @dataclass(frozen=True)
 class Token:
@@ -109,6 +116,8 @@ class LineReader:
             self._fail(name, f"'{name.text}' is a catalog entry, not a stage; {stages}")
         if name.text not in REGISTRY:
             hint = closest(name.text, REGISTRY) or f"; the stages are {', '.join(sorted(REGISTRY))}"
+            if name.text.lower() in OTHER_NAMES:
+                hint = f"; write {OTHER_NAMES[name.text.lower()]}"
             if (undecorated := find_undecorated_stage(name.text)) is not None:
                 hint = f'; {undecorated.__name__} is not registered: put @stage("{name.text}") above the class'
             self._fail(name, f"unknown stage '{name.text}'{hint}")
@@ -184,4 +193,6 @@ class LineReader:
         try:
             return read(text, admitted), end
         except ValueError as error:
-            fail(self.line, token.start, end, f"{cls.name}: {name_argument(name)} {error}")
+            can_learn = text == "learned" and "learn" in argument_types(cls)
+            hint = f"; to learn it, write {cls.name}({name_argument(name)}=0.5, learn=true)" if can_learn else ""
+            fail(self.line, token.start, end, f"{cls.name}: {name_argument(name)} {error}{hint}")

@@ -42,7 +42,7 @@ from .plan.learning_budget import list_budget_warnings
 from .plan.matching import Matching
 from .plan.model_limits import check_model_limits
 from .plan.own_text import drop_num_dev
-from .plan.planner import Planner
+from .plan.planner import Planner, check_named_tuning_data
 from .plan.planning import PlannedRun, describe_held_out, hash_data, locate_sources
 from .plan.provenance import collect_provenance, read_plugins, write_command
 from .plan.search import Scores
@@ -224,6 +224,7 @@ class Study(Showable):
 
     def register(self, out: str | Path) -> Declaration:
         """Write what the study declares into its folder, before any verdict is printed."""
+        check_named_tuning_data(self.design)
         with self._open_ledger(out) as (_, ledger):
             ledger.note_fact("study", self.design.name)
             return register(ledger, self.design)

@@ -89,6 +89,9 @@ def list_names(kind: type, place: Sequence[str | int]) -> list[str]:
     for step in place:
         if hasattr(section, "model_fields"):
             section = section.model_fields[step].annotation if step in section.model_fields else None
+            # Of an optional section, such as SearchSettings | None, the section.
+            if type(None) in get_args(section):
+                section = next((part for part in get_args(section) if hasattr(part, "model_fields")), section)
         else:  # dict[name, section], list[section] or tuple[section, ...]
             section = next((part for part in reversed(get_args(section)) if part is not Ellipsis), None)
     return list(getattr(section, "model_fields", {}))
@@ -269,8 +272,13 @@ class DataSource(Section):
         if self.has_random_starts and not self.is_packed:
             raise ValueError("has_random_starts is about packed rows; set is_packed = true, or leave it out")
         if self.num_tune is not None and (self.is_packed or self.tune is not None):
-            other = "tune, the data of its own" if self.tune is not None else "is_packed, whose rows are not examples"
-            raise ValueError(f"num_tune counts training examples for tuning; leave it or {other} out")
+            why = (
+                "tune has data of its own for that; leave one of the two out"
+                if self.tune is not None
+                else "packed rows are not examples; write is_packed = false, so that every line is a row of its own, "
+                'or tune = "FILE" in place of num_tune'
+            )
+            raise ValueError(f"num_tune counts training examples for tuning, and {why}")
         return self
 
     def choose_packing(self) -> Self:

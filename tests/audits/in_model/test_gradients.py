@@ -10,6 +10,7 @@ from torch import Tensor, nn
 import attnlab
 from attnlab.mechanisms import Dims, Output, Parameter, Params, stage
 
+from ..faults import register_cancelling
 from .models import MODELS, gpt2
 
 
@@ -47,3 +48,14 @@ def test_what_gets_a_gradient_only_behind_a_gate_that_opens_is_not_blamed() -> N
     assert finding.passed, finding.sentence
     assert "only once training has moved" in finding.sentence
     assert any("c_attn" in name for name in finding.data["late"])
+
+
+@pytest.mark.usefixtures("own_stages")
+def test_a_parameter_of_the_mechanism_that_cancels_fails_and_a_key_bias_does_not() -> None:
+    register_cancelling()
+    finding = attnlab.audit(attnlab.install(gpt2(), "dot | heat_sum"), checks=["gradient"]).findings["gradient flow"]
+    assert not finding.passed
+    assert finding.data["cancelling"]
+    assert all("heat_sum_t" in name for name in finding.data["cancelling"])
+    assert "nothing: the gradient is rounding, also in fp64" in finding.sentence
+    assert attnlab.audit(MODELS["BERT"](), checks=["gradient"]).passed

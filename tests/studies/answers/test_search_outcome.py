@@ -48,6 +48,9 @@ def test_a_study_with_a_search_ends_where_one_that_was_stopped_ends(
         assert [chart.title for chart in charts] == ["What the search tried: optimizer.lr, recall, tiny"]
         drawn = charts[0].draw(FILE)["layer"][1]["data"]["values"]
         assert {(row["arm"], row["tried"]) for row in drawn} == {(arm, rate) for arm in ARMS for rate in RATES}
+        limits = collect_contents(record).limits
+        assert any(limit.startswith("Only optimizer.lr was tuned for each arm") for limit in limits)
+        assert not any("none was tuned" in limit for limit in limits)
         whole = {id: row.result["last"]["figures"] for id, row in record.results.items()}
 
     # With another grid in the same folder, trials that are no longer in it do not count.
@@ -90,6 +93,14 @@ def test_a_baseline_at_the_edge_of_its_grid_is_said() -> None:
     # A run that no trial could tune has chosen nothing.
     barred = [replace(run, obstacle="no trial") for run in runs]
     assert SearchOutcome(trials, barred).list_edges("dot") == []
+
+
+def test_one_choice_for_all_seeds_is_said_to_be_one() -> None:
+    planner = Planner(search_study(repeat="once").design)
+    trials = planner.list_runs({})
+    runs = [run for run in planner.list_runs({run.id: run.run.optimizer.lr for run in trials}) if not run.is_trial]
+    notes = list(SearchOutcome.select("recall", "tiny", trials, runs).list_notes(("dot",)))
+    assert notes[0] == "chosen for dot: optimizer.lr 0.01 (for all seeds)"
 
 
 def test_the_condition_stands_with_a_difference_only() -> None:

@@ -46,7 +46,15 @@ def test_every_mistake_is_said_at_once_with_its_line_and_the_closest_match(file:
         ("steps = 4", f"steps = 0x{'f' * 5000}", "'phases.0.segments.0.steps': should be less than or equal to"),
         ("[arms]", "[[arms]]", "'arms': should be a valid dictionary"),
         ("[budgets.smoke]", "[budgets]\nlarge = 3\n[budgets.smoke]", "the budget 'large' must be a table, not a num"),
-        ("name = ", "name = 'x'\nname = ", "not TOML: Cannot overwrite a value"),
+        ("name = ", "name = 'x'\nname = ", "'name' is there a second time; give one"),
+        ("[arms]", "[arms]\ndot = 'dot | relu'", "'dot' is there a second time; give one of the two another name"),
+        (
+            "[arms]",
+            "[search]\nrepeet = 'once'\n[arms]",
+            "'search.repeet', did you mean 'repeat'? The",
+        ),
+        ('train = "', 'is_packed = true\nnum_tune = 4\ntrain = "', "write is_packed = false, so that every line"),
+        ("[data.recall]", "[arms]\n[data.recall]", "'arms' is there a second time"),
     ],
 )
 def test_a_mistake_is_said_in_the_files_words(old: str, new: str, message: str, file: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from attnlab.errors import StudyError
@@ -68,11 +70,14 @@ def test_a_later_phase_is_searched_from_the_chosen_runs_of_the_first() -> None:
     assert not [run for run in runs if run.phase == "fine" and not run.is_trial]
 
 
-def test_tuning_data_is_needed_and_not_that_of_the_verdict() -> None:
+def test_tuning_data_is_needed_and_not_that_of_the_verdict(tmp_path: Path) -> None:
     plain = searched()
     del plain["data"]["recall"]["tune"]
     with pytest.raises(StudyError, match=r"give \[data.recall\] tune = SOURCE, or num_tune = N"):
         Planner(Study.of(plain).design)
+    with pytest.raises(StudyError, match=r"give \[data.recall\] tune = SOURCE, or num_tune = N"):
+        Study.of(plain).register(tmp_path / "registered")
+    assert not (tmp_path / "registered").exists()
     plain["data"]["recall"]["tune"] = plain["data"]["recall"]["dev"]
     with pytest.raises(StudyError, match="tune has the content of dev"):
         Planner(Study.of(plain).design)

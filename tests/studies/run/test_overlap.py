@@ -1,11 +1,15 @@
 """Held-out examples that are also trained on are counted once for each source and task, before training."""
 
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attnlab.reports.study.datacard import make_data_cards
+from attnlab.studies.answers.study_folder import open_record
 from attnlab.studies.ledger.database import Ledger
 from attnlab.studies.plan.planning import hash_data, locate_sources
 from attnlab.studies.run.overlap import count_overlaps
@@ -57,7 +61,58 @@ def test_case_and_white_space_do_not_hide_an_overlap(count: Count, messages: lis
     assert len(messages) == 1
     assert messages[0].startswith("text: 2 of 3 documents that 'text' holds out are also")
     assert count(study) == [overlap]
-    assert len(messages) == 1
+    assert messages == [messages[0]] * 2, "each start says so, and the examples are counted once"
+
+
+def test_a_source_with_tuning_data_keeps_its_overlap(count: Count, tmp_path: Path) -> None:
+    (tmp_path / "tune.txt").write_text("a line that is there to tune on\n", encoding="utf-8")
+    (overlap,) = count(text_study(tmp_path, LINES[:1], tune=str(tmp_path / "tune.txt")))
+    assert overlap.num_found == 1
+
+
+def test_the_count_of_settings_that_apply_again_is_in_force_again(count: Count, tmp_path: Path) -> None:
+    for num_dev in (2, 1, 2):
+        (overlap,) = count(text_study(tmp_path, LINES[:3], num_dev=num_dev))
+        assert overlap.num_found == num_dev
+
+
+@pytest.mark.usefixtures("here")
+def test_the_finding_survives_every_kill_of_a_study_with_a_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tune.txt").write_text("a line that is there to tune on\n", encoding="utf-8")
+    plain = text_study(tmp_path, LINES[:1], tune=str(tmp_path / "tune.txt")).design.model_dump(mode="json")
+    plain |= {"arms": {"dot": "dot | softmax", "cosine": "cosine | softmax"}, "seeds": [1]}
+    study = Study.of({**plain, "search": {"over": {"optimizer.lr": [1e-3, 1e-2]}}})
+    monkeypatch.setattr(Study, "_audit_arms", lambda *_: {})
+    sentence = "1 of 1 documents that 'text' holds out are also among those it trains on"
+
+    def start() -> bool:
+        """Start the study; tell whether the overlap is reported."""
+        said: list[str] = []
+        with suppress(KeyboardInterrupt):
+            study.run(tmp_path / "study", say=said.append)
+        return any(sentence in line for line in said)
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("attnlab.studies.study.count_overlaps", kill)
+        assert not start()
+    with monkeypatch.context() as patch:
+        patch.setattr("attnlab.studies.study.Execution.run", kill)
+        assert start()
+        assert start()
+    assert start(), "with runs to train"
+    assert start(), "with runs that have all ended"
+    shutil.copytree(tmp_path / "study", tmp_path / "copy")
+    for folder in ("study", "copy"):
+        with open_record(tmp_path / folder) as record:
+            assert record.is_whole
+            faults = [finding.sentence for finding in record.findings if finding.is_fault]
+            assert any(sentence in fault for fault in faults)
+            assert any(sentence in fact for _, facts in make_data_cards(record) for _, fact in facts)
 
 
 def test_only_the_examples_that_are_used_count(count: Count, messages: list[str], tmp_path: Path) -> None:

@@ -1,4 +1,8 @@
-"""Gradient flow in a model: does every trainable parameter get a gradient?"""
+"""Gradient flow in a model: does every trainable parameter get a gradient?
+
+A gradient of rounding is a remark for the model's own parameters: softmax ignores what all keys have in common, such as
+their bias. For a parameter of the installed mechanism it is a fault if it is rounding in fp64 too.
+"""
 
 from typing import Any
 
@@ -7,6 +11,7 @@ from torch import Tensor
 
 from ..check import check
 from ..finding import Finding, FindingPart
+from ..gradients import is_faint
 from ..subject import compute_gradients, peak
 from .subject import ModelSubject
 
@@ -32,13 +37,26 @@ def gradient_flow(subject: ModelSubject) -> Finding:
     broken = [name for name, size in sizes.items() if not size < torch.inf]
     median = sorted(sizes.values())[len(sizes) // 2]
     faint = [name for name, size in sizes.items() if 0 < size < FAINT * median]
+    cancelling = [] if dead or broken else _find_cancelling(subject, faint)
     parts = tuple(FindingPart(f"gradient to {name}", size) for name, size in sizes.items())
-    passed = not dead and not broken
+    wrong = dead or broken or cancelling
     return Finding(
-        NAME, passed, float(len(dead) + len(broken)), 0.0, _explain(len(sizes), dead, broken, faint, late),
-        "" if passed else ", ".join((dead or broken)[:8]), parts=parts,
-        data={"none": dead, "faint": faint, "late": late},
+        NAME, not wrong, float(len(dead) + len(broken) + len(cancelling)), 0.0,
+        _explain(len(sizes), dead, broken, cancelling, faint, late), ", ".join(wrong[:8]), parts=parts,
+        data={"none": dead, "faint": faint, "late": late, "cancelling": cancelling},
     )  # fmt: skip
+
+
+def _find_cancelling(subject: ModelSubject, faint: list[str]) -> list[str]:
+    """Return the mechanism's own parameters among these whose gradient is rounding in fp64 too, wherever they are."""
+    own = [name for name in faint if subject.is_of_mechanism(name.partition(" (")[0])]
+    if not own:
+        return []
+    exact = subject.exact
+    sizes = [_measure_gradients(exact)]
+    with exact.moved() as moved:
+        sizes.append(_measure_gradients(moved))
+    return [name for name in own if all(is_faint(name, each) for each in sizes)]
 
 
 def _measure_gradients(subject: ModelSubject) -> dict[str, float]:
@@ -70,11 +88,16 @@ def _measure_pieces(name: str, gradient: Tensor) -> list[tuple[str, float]]:
     return [(f"{name} ({which} third)", peak(t)) for which, t in zip(("first", "second", "last"), thirds, strict=True)]
 
 
-def _explain(num_parameters: int, dead: list[str], broken: list[str], faint: list[str], late: list[str]) -> str:
+def _explain(
+    num_parameters: int, dead: list[str], broken: list[str], cancelling: list[str], faint: list[str], late: list[str]
+) -> str:
     if dead:
         return f"Training cannot change {_list_names(dead)}: no output of the model depends on it smoothly."
     if broken:
         return f"The gradient to {_list_names(broken)} is not a finite number."
+    if cancelling:
+        verb = "changes" if len(cancelling) == 1 else "change"
+        return f"{_list_names(cancelling)} {verb} nothing: the gradient is rounding, also in fp64. It may cancel."
     sentence = f"All {num_parameters} trainable parameters get a gradient"
     if late:
         sentence += f" ({_list_names(late)} only once training has moved the mechanism's own)"

@@ -107,6 +107,11 @@ class ModelSubject:
             return self
         return dataclasses.replace(self, model=copy.deepcopy(self.model).float())
 
+    @functools.cached_property
+    def exact(self) -> Self:
+        """The subject in fp64."""
+        return dataclasses.replace(self, model=copy.deepcopy(self.model).double())
+
     @property
     def dtype(self) -> torch.dtype:
         """The precision of the model's weights."""
@@ -213,6 +218,10 @@ class ModelSubject:
     def has_parameters(self) -> bool:
         """Whether the mechanism in the model has learned parameters."""
         return bool(self._list_parameters())
+
+    def is_of_mechanism(self, name: str) -> bool:
+        """Tell whether a parameter of the model is a learned one of its mechanism."""
+        return any(self.model.get_parameter(name) is p for _, _, p in self._list_parameters())
 
     @contextlib.contextmanager
     def moved(self) -> Iterator[Self]:

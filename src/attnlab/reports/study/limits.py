@@ -1,5 +1,6 @@
 """The limitations of a study: sentences derived from its design and its runs."""
 
+import json
 import shlex
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -88,7 +89,10 @@ def _limit_settings(record: Record) -> Iterator[str]:
         if arm.set:
             changes = ", ".join(f"{path} = {value}" for path, value in arm.set.items())
             yield f"{name} differs in its settings as well ({changes}): its result is that of both together."
-    if len({tuple(sorted(arm.set)) for arm in record.design.arms.values()}) == 1:
+    if record.design.search is not None:
+        tuned = " and ".join(record.design.search.over)
+        yield f"Only {tuned} was tuned for each arm: others were not, which may favour the baseline."
+    elif len({json.dumps(dict(arm.set), sort_keys=True) for arm in record.design.arms.values()}) == 1:
         yield "All arms have the same settings: none was tuned separately, which may favour the baseline."
 
 

@@ -65,11 +65,16 @@ class SearchOutcome:
                 if run.arm == arm and run.chosen and not run.obstacle:
                     counts[", ".join(f"{where} {show_value(value)}" for where, value in run.chosen.items())] += 1
             if counts:
-                choices = "; ".join(f"{what} ({num} of {counts.total()})" for what, num in counts.items())
+                whose = "for all seeds" if self._is_shared(arm) else "{} of {}"
+                choices = "; ".join(f"{what} ({whose.format(num, counts.total())})" for what, num in counts.items())
                 yield f"chosen for {arm}: {choices}"
             for where, side in self.list_edges(arm):
                 end = "largest" if side > 0 else "smallest"
                 yield f"the best {where} of {arm} is the {end} that was tried; extend = true tries more"
+
+    def _is_shared(self, arm: str) -> bool:
+        """Tell whether all seeds of an arm have the same trials."""
+        return all(run.trial.seed is None for run in self.trials if run.trial is not None and run.arm == arm)
 
     def list_edges(self, arm: str) -> list[tuple[str, int]]:
         """Return the settings whose chosen value is the smallest (−1) or largest (1) in more than half of the runs."""

@@ -10,7 +10,7 @@ from attnlab.errors import StudyError, closest
 from attnlab.inputs import check_regular, expand_path, suggest_file
 
 from .design import Design
-from .mistakes import Lines, Origin, format_misfits, index_lines, validate_design
+from .mistakes import MAX_LINE_LENGTH, Lines, Origin, format_misfits, index_lines, validate_design
 from .overrides import set_value
 from .smoke_test import ANSWERED_BY, NO_BUDGET, check_smoke_tests
 
@@ -18,6 +18,10 @@ LARGEST = 2**17
 """Bytes of a study file."""
 MAX_DOTS = 1000
 """Dots of a line: the time of the parser is quadratic in the parts of a key."""
+REPEATED = ("Cannot overwrite a value", "Cannot declare")
+"""How the parser's messages begin if a key or a table is given twice."""
+NAME_OF_LINE = re.compile(r"""\s*(?:\[+\s*([^\[\]]+?)\s*\]|((?:[\w.-]|"[^"]*"|'[^']*')+)\s*=)""")
+"""The table or key that a line begins with."""
 BUDGETS = "budgets"
 MAX_BUDGETS = 20
 
@@ -101,9 +105,18 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, _, place = str(error).rpartition(" (at ")
-        line = re.match(r"line (\d+)", place)
-        where = f"{file}, line {line[1]}" if line else str(file)
-        raise StudyError(f"{where}: not TOML: {message if line else error}") from error
+        if (line := re.match(r"line (\d+)", place)) is not None:
+            number, what = int(line[1]), message
+        elif place.startswith("end of document"):
+            number, what = len(text.rstrip().split("\n")), str(error)
+        else:
+            raise StudyError(f"{file}: not TOML: {error}") from error
+        key = NAME_OF_LINE.match(text.split("\n")[number - 1][:MAX_LINE_LENGTH])
+        if key is not None and message.startswith(REPEATED):
+            what = f"'{key[1] or key[2]}' is there a second time; give one of the two another name, or remove it"
+        else:
+            what = f"not TOML: {what}"
+        raise StudyError(f"{file}, line {number}: {what}") from error
     except ValueError as error:  # such as a number with too many digits, or an invalid date
         raise StudyError(f"{file}: not TOML that can be read: {error}") from error
 

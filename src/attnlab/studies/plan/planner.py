@@ -243,15 +243,29 @@ def choose_data(source: DataSource, is_trial: bool) -> DataSource:
 
 def check_tuning_data(source: DataSource, hashes: Mapping[str, str], name: str, what: str = "a search") -> None:
     """Refuse data without a part of its own for tuning, or whose part is what the verdict is measured on."""
+    require_tuning_data(source, name, what)
+    if source.tune is not None and hashes["tune"] in (hashes.get("dev"), hashes["train"]):
+        other = "train" if hashes["tune"] == hashes["train"] else "dev"
+        why = "what is chosen on it would look better than it is" if other == "dev" else "trials train on it"
+        raise StudyError(f"data '{name}': tune has the content of {other}, and {why}; give tune other examples")
+
+
+def require_tuning_data(source: DataSource, name: str, what: str) -> None:
+    """Refuse data that names no part for tuning."""
     if source.tune is None and source.num_tune is None:
         raise StudyError(
             f"{what} needs data that neither training nor the verdict uses: give [data.{name}] tune = SOURCE, or "
             "num_tune = N to tune on the last N training examples"
         )
-    if source.tune is not None and hashes["tune"] in (hashes.get("dev"), hashes["train"]):
-        other = "train" if hashes["tune"] == hashes["train"] else "dev"
-        why = "what is chosen on it would look better than it is" if other == "dev" else "trials train on it"
-        raise StudyError(f"data '{name}': tune has the content of {other}, and {why}; give tune other examples")
+
+
+def check_named_tuning_data(study: Design) -> None:
+    """Refuse a study that names no tuning data where its runs need some; the data itself is not read."""
+    for phase, arm in product(study.phases, study.arms.values()):
+        changed, grid = apply_settings(phase, arm), select_grid(study, phase, arm)
+        if changed.data in study.data and (grid or changed.figure_at == "best"):
+            what = "a search" if grid else 'figure_at = "best"'
+            require_tuning_data(study.data[changed.data], changed.data, what)
 
 
 def shorten(phase: Phase, share: Fraction) -> Phase:

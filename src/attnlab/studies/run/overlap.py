@@ -27,7 +27,7 @@ from ..file.design import Design
 from ..file.overrides import apply_settings
 from ..ledger.database import Ledger
 from .execution import Say
-from .overlap_record import KIND, SourceOverlap
+from .overlap_record import KIND, SourceOverlap, list_overlaps, read_overlaps
 
 DOCUMENT = "document"
 BLOCK = 4096
@@ -38,11 +38,16 @@ def count_overlaps(
     ledger: Ledger, design: Design, sources: Mapping[str, DataSource], hashes: Mapping[str, Mapping[str, str]],
     say: Say, stop: StopRequest,
 ) -> None:  # fmt: skip
-    """Count the overlaps that the ledger does not have yet, for each source and task that reads it; report them.
+    """Count the overlaps that the ledger does not have yet, for each source and task that reads it; report all.
+
+    Those that the ledger has are reported too, since a study that is resumed may have shown them to nobody. The newest
+    record of a source is the one in force, so a count of earlier settings that apply again is added again.
 
     hashes: of each source's splits.
     """
-    known = {SourceOverlap(**json.loads(record)).question for record in ledger.events(KIND)}
+    recorded = {overlap.question: overlap for overlap in list_overlaps(ledger)}
+    in_force = read_overlaps(ledger, hashes)
+    seen: set[tuple[Any, ...]] = set()
     phases = [apply_settings(phase, arm) for phase in design.phases for arm in design.arms.values()]
     for name, task in [(phase.data, load_task(phase.task, **phase.task_settings)) for phase in phases]:
         source, splits = sources[name], hashes[name]
@@ -50,16 +55,17 @@ def count_overlaps(
             continue
         description = splits["train"], splits["dev"], source.num_train, source.num_dev, source.column
         overlap = SourceOverlap(name, _name_unit(task), *description)
-        if overlap.question in known:
+        if overlap.question in seen:
             continue
-        known.add(overlap.question)
+        seen.add(overlap.question)
         try:
-            overlap = _count_source(overlap, source, task, stop)
+            overlap = recorded.get(overlap.question) or _count_source(overlap, source, task, stop)
         except AttnlabError as error:
             # No run can read the source either, and each fails with this message.
             say(f"{name}: the overlap of its held-out and training examples cannot be counted: {error}")
             continue
-        ledger.add_event(KIND, json.dumps(dataclasses.asdict(overlap)))
+        if overlap not in in_force:
+            ledger.add_event(KIND, json.dumps(dataclasses.asdict(overlap)))
         if overlap.num_found:
             say(f"{name}: {overlap.sentence}")
 

@@ -53,10 +53,18 @@ class SourceOverlap:
 
 def read_overlaps(ledger: Ledger, contents: Mapping[str, Mapping[str, str]]) -> list[SourceOverlap]:
     """Return the overlaps of data with these hashes, the newest of each source and unit."""
-    overlaps = [SourceOverlap(**json.loads(record)) for record in ledger.events(KIND)]
     newest = {
         (overlap.source, overlap.unit): overlap
-        for overlap in overlaps
-        if dict(contents.get(overlap.source, {})) == {"train": overlap.train, "dev": overlap.dev}
+        for overlap in list_overlaps(ledger)
+        if _name_splits(contents.get(overlap.source, {})) == (overlap.train, overlap.dev)
     }
     return list(newest.values())
+
+
+def list_overlaps(ledger: Ledger) -> list[SourceOverlap]:
+    """Return all overlaps that a study has counted, oldest first."""
+    return [SourceOverlap(**json.loads(record)) for record in ledger.events(KIND)]
+
+
+def _name_splits(hashes: Mapping[str, str]) -> tuple[str | None, str | None]:
+    return hashes.get("train"), hashes.get("dev")  # a source may have other parts, such as tune
