@@ -131,6 +131,11 @@ def read_hints(metric: str | None, num_seeds: int | None, spread: str | None) ->
     kind = next((kind for kind in SPREADS if kind == spread), None)
     if spread is not None and kind is None:
         raise RequestError(f"--spread has no '{spread}'. It takes sd, se or ci: SD, standard error, 95 % interval")
+    if metric is not None and "=" in metric:
+        raise RequestError(
+            f"--metric takes the name of one metric, such as accuracy or 'PPL ↓', not '{metric}'; where columns have "
+            "metrics of their own, name the columns after them, and give --map value=COLUMN+… to read some"
+        )
     return TableHints(metric, num_seeds, kind)
 
 

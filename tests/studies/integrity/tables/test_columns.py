@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.errors import RequestError
 from attnlab.studies.integrity import read_table
+from attnlab.studies.integrity.options import read_hints
 from tests.studies.integrity.result_tables import (
     Recipe,
     judge_file,
@@ -107,3 +109,26 @@ def test_rows_of_means_have_costs_and_verdicts_beside_them(tmp_path: Path) -> No
     assert [(cell.arm, cell.group, cell.value, cell.sd, cell.num_seeds) for cell in read.cells] == [
         ("base", "2L", 2.5, 0.03, 5), ("new", "2L", 3.7, 0.01, 5), ("other", "2L", 2.6, 0.02, 5),
     ]  # fmt: skip
+
+
+SECTIONS = r"""\begin{tabular}{lc} Model & F1 \\ \midrule
+\multicolumn{2}{l}{\textit{FIRST}} \\ BERT & 80.0 \\ FNet & 79.0 \\ \midrule
+\multicolumn{2}{l}{\textit{SECOND}} \\ THIRD & 81.0 \\ Gate & 82.0 \\ \bottomrule \end{tabular}"""
+
+
+def test_sections_that_sort_the_arms_are_no_groups(tmp_path: Path) -> None:
+    text = SECTIONS.replace("FIRST", "Baselines").replace("SECOND", "Ours").replace("THIRD", "Ours-S")
+    path = write_text(tmp_path, text)
+    assert read_table(path).groups == [""]
+    assert "not used: 'section'" in read_table(path).layout
+    assert read_table(path, "group=section").groups == ["Baselines", "Ours"]
+    (tmp_path / "again").mkdir()
+    again = write_text(tmp_path / "again", SECTIONS.replace("THIRD", "BERT"))
+    assert read_table(again).groups == ["FIRST", "SECOND"]
+    with pytest.raises(RequestError, match="the same run"):
+        read_table(again, "group=none")
+
+
+def test_a_metric_is_one_name() -> None:
+    with pytest.raises(RequestError, match=r"--metric takes the name of one metric.*not 'WikiText=perplexity'"):
+        read_hints("WikiText=perplexity", None, None)

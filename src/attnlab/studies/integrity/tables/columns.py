@@ -23,9 +23,11 @@ from .column_names import (
 from .figure import BOUNDS, is_empty, parse_number
 from .mapping import NO_NAME, PER_RUN
 from .metrics import read_direction, recognise_metric, remove_direction, split_words
-from .rows import TextTable
+from .rows import SECTION, TextTable
 from .spread_columns import find_kind, find_spreads
 
+NO_GROUPS = "none"
+"""What `--map group=` takes for a table without groups."""
 MIN_EXAMPLES = 10
 """A column such as `n` with smaller numbers counts something else, such as seeds."""
 MARKS = frozenset({"true", "yes", "baseline", "reference"})
@@ -81,7 +83,11 @@ def _split_columns(rows: TextTable, text: str) -> list[str]:
 def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
     """Assign the columns: first as given, then by name, then by content."""
     parts = {part: _check_column(rows, column) for part, column in given.items() if part in PER_RUN}
-    groups, values = (_split_columns(rows, given.get(part, "")) for part in ("group", "value"))
+    has_no_groups = given.get("group") == NO_GROUPS and NO_GROUPS not in rows.header
+    groups, values = (
+        [] if part == "group" and has_no_groups else _split_columns(rows, given.get(part, ""))
+        for part in ("group", "value")
+    )
     twice = [
         name for name in {*parts.values(), *groups, *values} if [*parts.values(), *groups, *values].count(name) > 1
     ]
@@ -117,10 +123,12 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
         arm = find_arm(rows, [name for name in left if name not in (*groups, *values)], parts, values)
         parts |= {} if arm is None else {"arm": arm}
         left = [name for name in left if name != arm]
-    groups = groups or [
-        name for name in left
-        if _is_group(rows, name) and not _marks_one_arm(rows, name, parts) and name not in (*values, *rows.scores)
-    ]  # fmt: skip
+    if not groups and not has_no_groups:
+        groups = [
+            name for name in left
+            if _is_group(rows, name) and not _marks_one_arm(rows, name, parts) and name not in (*values, *rows.scores)
+            and not _sorts_arms(rows, name, parts)
+        ]  # fmt: skip
     # In a table of predictions each row is an example, so other numbers are not scores of runs.
     averages: list[str] = []
     if not values and "prediction" not in parts:
@@ -209,6 +217,16 @@ def _marks_one_arm(rows: TextTable, name: str, parts: Mapping[str, str]) -> bool
         if len(texts) == 1 and not any(texts & others for other, others in arms.items() if other != arm)
     ]  # fmt: skip
     return any(is_empty(text) or text in MARKS for texts in alone for text in texts)
+
+
+def _sorts_arms(rows: TextTable, name: str, parts: Mapping[str, str]) -> bool:
+    """Tell whether the sections of a table sort its arms, such as into `Baselines` and `Ours`: none is in two."""
+    if name != SECTION or "arm" not in parts:
+        return False
+    sections: dict[str, set[str]] = {}
+    for _, row in rows.rows:
+        sections.setdefault(row[parts["arm"]], set()).add(row[name])
+    return all(len(names) == 1 for names in sections.values())
 
 
 def _find_values(rows: TextTable, left: Sequence[str], parts: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,8 @@ from .missing_header import refuse_missing_header
 
 MAX_CELLS = 500_000
 LATEX, MARKDOWN = "a LaTeX table", "a Markdown table"
+SECTION = "section"
+"""The column of what rows that name the rows below them say."""
 MLFLOW, RUNS = "an MLflow export", "a runs table of W&B or MLflow"
 
 

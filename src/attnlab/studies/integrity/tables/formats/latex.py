@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from attnlab.errors import RequestError
 
 from ..figure import parse_figure
-from ..rows import LATEX, TextTable, make_table
+from ..rows import LATEX, SECTION, TextTable, make_table
 from .blocks import Rows, TextBlock, fill_first_column, make_unique
 from .latex_captions import find_latex_captions
 from .latex_macros import expand_macros
@@ -23,7 +23,6 @@ SPACING = re.compile(
     r"\\(?:cmidrule|cline)\s*(?:\([^)]*\))?(?:\[[^\]]*\])?\{[^}]*\}|\\addlinespace(?:\[[^\]]*\])?|\\(?:rowcolor|noalign)"
     r"(?:\[[^\]]*\])?\{[^}]*\}|\\(?:centering|endhead|endfirsthead|endfoot)\b|^\s*\\(?:small|footnotesize|scriptsize)\b"
 )
-SECTION = "section"
 
 
 @dataclass
