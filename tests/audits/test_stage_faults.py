@@ -11,7 +11,11 @@ import torch
 from torch import Tensor, nn
 
 import attnlab
-from attnlab.audits.stage_faults import find_stage_of_hidden_tokens, find_stage_of_tokens
+from attnlab.audits.stage_faults import (
+    find_stage_of_hidden_keys,
+    find_stage_of_hidden_tokens,
+    find_stage_of_tokens,
+)
 from attnlab.audits.subject import Subject
 from attnlab.mechanisms import Dims, Features, HeadMixing, Output, Parameter, Params, Positions, Score, Weights, stage
 from tests.audits.faults import run_check
@@ -192,3 +196,20 @@ def test_an_output_stage_that_sees_other_tokens_is_named() -> None:
     assert leak.where.startswith(said)
     sound = attnlab.Mechanism.parse("dot | softmax | shift(keys) | value_residual | gate | window(5)")
     assert not find_stage_of_hidden_tokens(Subject.create(sound, None))
+
+
+def test_a_sum_over_hidden_keys_is_found() -> None:
+    @stage("late_weights")
+    @dataclass(frozen=True)
+    class LateWeights(Weights):
+        def __call__(self, scores: Tensor, n: Tensor, p: Params, *, visible: Tensor) -> Tensor:
+            return visible * scores.exp() / (1 + scores.exp().sum(-1, keepdim=True))
+
+    late, *sound = (
+        find_stage_of_hidden_keys(Subject.create(attnlab.Mechanism.parse(line), True))
+        for line in ("dot | late_weights", "dot | softmax", "cosine | relu(divide=n)", "dot | softmax | window(3)")
+    )
+    assert late.startswith("the weights stage 'late_weights': it gives other numbers if")
+    assert sound == ["", "", ""]
+    found = run_check("dot | late_weights", "prefix consistency", causal=True)
+    assert "stage 'late_weights': it gives other numbers if keys that a query must not see" in found.where

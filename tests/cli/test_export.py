@@ -84,6 +84,7 @@ def test_an_exported_tokenizer_encodes_a_prompt_as_generate_does(kind: str, tmp_
     for text in ("Ada wrote", "the first of them"):
         encoded = tokenizer(text, return_offsets_mapping=True)
         assert encoded["input_ids"] == encode_prompt(job.tokenizer, text)
+        assert "token_type_ids" not in encoded  # GPT-2 would add them to the text
         assert tokenizer.decode(encoded["input_ids"], skip_special_tokens=True) == job.tokenizer.decode(
             encode_prompt(job.tokenizer, text), skip_special_tokens=True
         )

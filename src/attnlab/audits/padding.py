@@ -15,7 +15,13 @@ from torch import Tensor
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .stage_faults import find_stage_of_blocks, find_stage_of_hidden_tokens, find_stage_of_tokens, locate_fault
+from .stage_faults import (
+    find_stage_of_blocks,
+    find_stage_of_hidden_keys,
+    find_stage_of_hidden_tokens,
+    find_stage_of_tokens,
+    locate_fault,
+)
 from .subject import MANY_HEADS, ROUNDINGS, Inputs, Mode, Subject, compute_gradients, largest, peak, tolerance
 
 NAME = "padding and batch invariance"
@@ -49,6 +55,7 @@ def padding_invariance(subject: Subject) -> Finding:
         passed="Neither padding, its content, side and amount, nor other sequences of the batch change a real token.",
         failed=explain_difference,
         where=lambda bad: find_stage_of_blocks(subject)
+        or find_stage_of_hidden_keys(subject)
         or find_stage_of_tokens(subject.mechanism)
         or locate_fault(
             subject, parts,

@@ -17,7 +17,13 @@ from attnlab.kernels.attend import finish
 
 from .check import check
 from .finding import Finding, FindingPart, judge_parts
-from .stage_faults import find_stage_of_blocks, find_stage_of_hidden_tokens, find_stage_of_tokens, locate_fault
+from .stage_faults import (
+    find_stage_of_blocks,
+    find_stage_of_hidden_keys,
+    find_stage_of_hidden_tokens,
+    find_stage_of_tokens,
+    locate_fault,
+)
 from .subject import LONG, SHORT, Inputs, Mode, Subject, largest, peak, tolerance
 
 NAME = "prefix consistency"
@@ -47,6 +53,7 @@ def prefix_consistency(subject: Subject) -> Finding | None:
             "one computed with the whole sequence there: what the model learns in training it will not do in use."
         ),
         where=lambda bad: find_stage_of_blocks(subject)
+        or find_stage_of_hidden_keys(subject)
         or find_stage_of_tokens(subject.mechanism)
         or locate_fault(
             subject, parts,

@@ -123,13 +123,40 @@ def find_stage_of_blocks(subject: Subject) -> str:
 
     Kernels that compute blocks then differ from the reference, and none of them is at fault.
     """
+    suspect = _find_stage_of_rows(subject, slice(SHORT // 2, SHORT - 1), SHORT)
+    return suspect and (
+        f"{suspect}: it gives other numbers for a block of the queries than for all of "
+        "them, as torch.arange, the sizes of tensors and sums over queries do; request `positions` or use n "
+        "(CONTRIBUTING.md, What a stage may assume)"
+    )
+
+
+def find_stage_of_hidden_keys(subject: Subject) -> str:
+    """Return which of score and weights gives other numbers without keys that no query sees, or an empty string.
+
+    Padding and later tokens are such keys, and how many there are is another number in each batch and kernel.
+    """
+    if not subject.causalities[-1]:
+        return ""
+    half = SHORT // 2
+    suspect = _find_stage_of_rows(subject, slice(0, half), half)
+    return suspect and (
+        f"{suspect}: it gives other numbers if keys that a query must not see are left out; where it sums or takes "
+        "a maximum over keys, hide these before, as in `(t * visible).sum(-1)` (CONTRIBUTING.md, What a stage may "
+        "assume)"
+    )
+
+
+def _find_stage_of_rows(subject: Subject, rows: slice, num_keys: int) -> str:
+    """Return which of score and weights gives other numbers for some queries and the first keys, all that they see,
+    than for all queries and keys."""
     mode = Mode(subject.causalities[-1], dtype=torch.float64)
     whole, _ = subject.prepare(subject.inputs(1, SHORT, torch.float64), mode)
-    rows = slice(SHORT // 2, SHORT - 1)
+    span = rows.start, rows.stop, num_keys
     block = dataclasses.replace(
-        whole, q=whole.q[:, :, rows], visibility=whole.visibility.rows(rows.start, rows.stop, SHORT),
-        positions=whole.positions and whole.positions.rows(rows.start, rows.stop, SHORT),
-        x=whole.x and whole.x.rows(rows.start, rows.stop, SHORT),
+        whole, q=whole.q[:, :, rows], k=whole.k[:, :, :num_keys], v=whole.v[:, :, :num_keys],
+        visibility=whole.visibility.rows(*span), positions=whole.positions and whole.positions.rows(*span),
+        x=whole.x and whole.x.rows(*span),
     )  # fmt: skip
     with torch.no_grad():
         score, stage = whole.mechanism.score, whole.mechanism.weights
@@ -139,18 +166,14 @@ def find_stage_of_blocks(subject: Subject) -> str:
         )
         scores, part = (s.masked_fill(_hide(call), 0) for s, call in ((scores, whole), (part, block)))
         suspect: Stage = score
-        if _agree(scores[:, :, rows], part):
+        if _agree(scores[:, :, rows, :num_keys], part):
             suspect = stage
             scores, part = (
                 reference.weigh(call, s, call.visibility.pairs) for call, s in ((whole, scores), (block, part))
             )
-    if _agree(scores[:, :, rows], part):
+    if _agree(scores[:, :, rows, :num_keys], part):
         return ""
-    return (
-        f"the {suspect.slot} stage '{suspect}': it gives other numbers for a block of the queries than for all of "
-        "them, as torch.arange, the sizes of tensors and sums over queries do; request `positions` or use n "
-        "(CONTRIBUTING.md, What a stage may assume)"
-    )
+    return f"the {suspect.slot} stage '{suspect}'"
 
 
 def find_stage_of_tokens(mechanism: Mechanism) -> str:

@@ -53,3 +53,14 @@ def test_the_study_file_is_shown_and_its_budget_is_minded(tmp_path: Path) -> Non
     assert found.origin.study_text.startswith(f"# {HOSTILE}")
     assert any("not with 'paper'" in limit for limit in found.limits)
     assert "<script>alert" not in render_page(found)
+
+
+def test_times_of_a_busy_machine_are_said_to_tell_little(tmp_path: Path) -> None:
+    for seconds, is_busy in (([2.0, 2.2, 2.0, 2.4, 2.1], False), ([2.0, 2.2, 2.0, 5.0, 2.1], True)):
+        made = Made(tmp_path / str(is_busy))
+        made.give("dot", BASE).give("better", HIGH, costs=[{"seconds": each} for each in seconds])
+        found = contents(made.done())
+        said = [limit for limit in found.limits if "times in speed, as on a busy machine" in limit]
+        assert len(said) == is_busy
+        captions = [figure.caption for figure in found.figures if figure.title.startswith("Quality and training time")]
+        assert ["Seeds of better differ 2.5 times in speed" in caption for caption in captions] == [is_busy]

@@ -17,7 +17,7 @@ from attnlab.tasks.scores import LOWER_IS_BETTER
 
 from .cells import format_comparison, get_fair_comparison, is_not_comparable
 from .history import History, make_averager
-from .results import PhaseResults, read_number
+from .results import PhaseResults, describe_busy, read_number
 
 FOREST, SEEDS, COSTS, SEARCH, CURVES = "forest", "seeds", "cost", "search", "curves"
 TREND, TRACES, LEAKS, ATTENTION = "trend", "traces", "leak", "attention"
@@ -181,6 +181,8 @@ def _make_cost_chart(
     apart = [row.arm for row in place.rows if is_not_comparable(row)]
     caption = f"Pale dots are seeds, large dots their means; {better} is better, and cheaper is to the left."
     caption += f" Not comparable, and so not here: {', '.join(apart)}." if apart else ""
+    busy = describe_busy(place.rows) if kind == "time" else ""
+    caption += f" {busy[0].upper()}{busy[1:]}." if busy else ""
     return Figure(
         COSTS, _make_file_name(COSTS, place, kind), f"{titles[0]}: {place.title}", caption,
         lambda theme: cost.draw(points, titles, theme, is_logarithmic=is_logarithmic),

@@ -11,7 +11,7 @@ from attnlab.statistics.verdict import MIN_SEEDS
 from attnlab.studies.answers.study_folder import FILE, Record
 
 from .cells import get_fair_comparison
-from .results import PhaseResults
+from .results import PhaseResults, describe_busy
 
 PAPER = "paper"
 """The budget for publication."""
@@ -22,6 +22,7 @@ def list_limits(record: Record, places: Sequence[PhaseResults]) -> list[str]:
     return [
         *_limit_extent(record), *_limit_sharing(record), *_limit_budget(record), *_limit_parameters(places),
         *_limit_settings(record), *_limit_pairs(places), *_limit_figures(record, places), *_limit_lost(places),
+        *_limit_times(places),
     ]  # fmt: skip
 
 
@@ -124,3 +125,9 @@ def _limit_lost(places: Sequence[PhaseResults]) -> Iterator[str]:
     ]
     if lost:
         yield f"Means do not include runs that failed or diverged: {', '.join(lost)}."
+
+
+def _limit_times(places: Sequence[PhaseResults]) -> Iterator[str]:
+    for place in places:
+        if busy := describe_busy(place.rows):
+            yield f"{place.title}: {busy}."

@@ -1,7 +1,7 @@
 """The results of every arm in every phase and size, from the ledger: figures, statuses, costs, and the answer."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from attnlab.studies.plan.planning import PlannedRun
 
 DIVERGED, FAILED, WAITING = "diverged", "failed", "not ended"
 NOTHING = Summary(math.nan, math.nan, 0)
+BUSY = 1.5
+"""On an idle machine runs of one arm differ less in speed."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,12 @@ class ArmRow:
     def seconds(self) -> float:
         """The mean training time of a run."""
         return summarize({row.run: row.result.get("seconds") for row in self.results}).mean
+
+    @property
+    def speed_ratio(self) -> float:
+        """How many times as fast the fastest run was as the slowest; 1 if that is unknown."""
+        speeds = [speed for row in self.results if (speed := read_number(_compute_speed(row.result)))]
+        return max(speeds) / min(speeds) if speeds else 1.0
 
     @property
     def operations(self) -> float:
@@ -137,6 +145,17 @@ def read_number(value: Any) -> float | None:
     """Return a value of a ledger as a finite number, None if it is not one; a ledger spells out NaN and infinities."""
     number = math.nan if value is None else float(value)
     return number if abs(number) <= LARGEST else None
+
+
+def describe_busy(rows: Sequence[ArmRow]) -> str:
+    """Say that times of arms tell little, if seeds of one arm differ much in speed; else an empty string."""
+    ratio, arm = max(((row.speed_ratio, row.arm) for row in rows), default=(1.0, ""))
+    if ratio < BUSY:
+        return ""
+    return (
+        f"seeds of {arm} differ {ratio:.1f} times in speed, as on a busy machine, so times of arms tell little: "
+        "attnlab run --dry-run measures arms in turn"
+    )
 
 
 def _compute_speed(result: Mapping[str, Any]) -> float | None:
