@@ -42,7 +42,10 @@ def judge(
     ] = None,
     smallest: Annotated[
         str | None,
-        typer.Option(metavar="X|METRIC=X,…", help="Smallest difference of interest; default: one point, or 1 %."),
+        typer.Option(
+            metavar="X|METRIC=X,…",
+            help="Smallest difference of interest, in units of the table; default: one point, or 1 %.",
+        ),
     ] = None,
     floor: Annotated[
         str | None, typer.Option(metavar="X|METRIC=X,…", help="Score of a trivial strategy, as the majority class.")

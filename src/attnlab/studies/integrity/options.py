@@ -17,6 +17,8 @@ from .tables.table import ResultTable
 
 TRAINING = (["train"], ["training"])
 """How the names of metrics of training data begin."""
+LARGEST_SHARE = 0.2
+"""A smallest difference of interest of more than 20 points was meant in percent."""
 Numbers = float | Mapping[str, float] | None
 Words = str | Mapping[str, str] | None
 """One value for all primary metrics, a value by metric, or None."""
@@ -65,9 +67,14 @@ class JudgeOptions:
     def find_smallest(self, table: ResultTable, units: Units) -> dict[str, float]:
         """Return the smallest differences that were given, by metric."""
         smallest = self._spread("--smallest", self.smallest, table, units)
-        for value in smallest.values():
+        for metric, value in smallest.items():
             if not 0 < value < math.inf:
                 raise RequestError(f"--smallest must be a number above 0, not {value:g}")
+            if recognise_metric(metric) in LIMITED and units.list_scales(metric) == {1.0} and value > LARGEST_SHARE:
+                raise RequestError(
+                    f"--smallest is in units of the table, where {metric} is a fraction: {value:g} would be "
+                    f"{100 * value:g} points. For {value:g} points give {value / 100:g}"
+                )
         return smallest
 
     def find_floors(self, table: ResultTable, units: Units) -> dict[str, float]:

@@ -7,6 +7,7 @@ import pytest
 from attnlab.errors import RequestError
 from attnlab.studies.integrity import read_table
 from attnlab.studies.integrity.options import read_hints
+from attnlab.studies.integrity.tables.metrics import higher_is_better
 from tests.studies.integrity.result_tables import (
     Recipe,
     judge_file,
@@ -131,3 +132,31 @@ def test_sections_that_sort_the_arms_are_no_groups(tmp_path: Path) -> None:
 def test_a_metric_is_one_name() -> None:
     with pytest.raises(RequestError, match=r"--metric takes the name of one metric.*not 'WikiText=perplexity'"):
         read_hints("WikiText=perplexity", None, None)
+
+
+def test_rows_that_name_metrics_are_metrics(tmp_path: Path) -> None:
+    text = "Dataset,Softmax,Ours\nWikiText-103 (ppl ↓),18.7,18.2\nPG-19 (ppl ↓),12.7,12.2\nLAMBADA (acc ↑),50.7,52.2\n"
+    read = read_table(write_text(tmp_path, text))
+    assert read.metrics == ["WikiText-103 (ppl ↓)", "PG-19 (ppl ↓)", "LAMBADA (acc ↑)"]
+    assert read.arms == ["Softmax", "Ours"]
+    assert [higher_is_better(metric) for metric in read.metrics] == [False, False, True]
+
+
+def test_a_text_that_each_arm_has_one_of_is_no_group(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},0.8{seed}{digit},{size}" for arm, digit, size in RUNS for seed in range(5)]
+    read = read_table(write_text(tmp_path, "\n".join(["method,seed,test_acc,n_params", *rows])))
+    assert read.groups == [""]
+    assert "not used: 'n_params'" in read.layout
+
+
+RUNS = (("base", 1, "110M"), ("ours", 2, "111M"))
+
+
+def test_a_smallest_difference_in_points_of_fractions_is_refused(tmp_path: Path) -> None:
+    rows = [f"{arm},{seed},0.8{seed}{digit}" for arm, digit, _ in RUNS for seed in range(5)]
+    path = write_text(tmp_path, "\n".join(["method,seed,accuracy", *rows]))
+    with pytest.raises(
+        RequestError, match=r"accuracy is a fraction: 0\.5 would be 50 points\. For 0\.5 points give 0\.005"
+    ):
+        judge_file(path, smallest=0.5)
+    judge_file(path, smallest=0.005)

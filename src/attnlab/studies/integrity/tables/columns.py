@@ -129,6 +129,12 @@ def find_roles(rows: TextTable, given: Mapping[str, str]) -> ColumnRoles:
             if _is_group(rows, name) and not _marks_one_arm(rows, name, parts) and name not in (*values, *rows.scores)
             and not _sorts_arms(rows, name, parts)
         ]  # fmt: skip
+        named = [name for name in groups if _names_metrics(rows, name)]
+        others = [name for name in left if name not in groups and rows.is_numeric(name)]
+        if len(named) == 1 and "metric" not in parts and not any(map(recognise_metric, others)):
+            parts["metric"] = named[0]
+            groups = [name for name in groups if name != named[0]]
+            left = [name for name in left if name != named[0]]
     # In a table of predictions each row is an example, so other numbers are not scores of runs.
     averages: list[str] = []
     if not values and "prediction" not in parts:
@@ -202,6 +208,11 @@ def _is_group(rows: TextTable, name: str) -> bool:
     return bool(name) and not rows.is_numeric(name) and 2 * len(set(texts)) <= len(texts) and any(texts)
 
 
+def _names_metrics(rows: TextTable, name: str) -> bool:
+    """Tell whether some texts of a column have a metric, or an arrow, as `WikiText (ppl ↓)` has."""
+    return any(read_direction(text) is not None or _names_task_with_metric(text) for text in set(rows.column(name)))
+
+
 def _marks_one_arm(rows: TextTable, name: str, parts: Mapping[str, str]) -> bool:
     """Tell whether a column is empty, or says that it is the baseline, in all rows of one arm and in no others.
 
@@ -220,8 +231,10 @@ def _marks_one_arm(rows: TextTable, name: str, parts: Mapping[str, str]) -> bool
 
 
 def _sorts_arms(rows: TextTable, name: str, parts: Mapping[str, str]) -> bool:
-    """Tell whether the sections of a table sort its arms, such as into `Baselines` and `Ours`: none is in two."""
-    if name != SECTION or "arm" not in parts:
+    """Tell whether a column sorts the arms, such as into `Baselines` and `Ours`, or says one thing of each: no arm has
+    two of its texts. A column that is named as a group is one, unless it is made of sections."""
+    is_named = " ".join(split_words(name)) in NAMES["group"]
+    if "arm" not in parts or (is_named and name != SECTION):
         return False
     sections: dict[str, set[str]] = {}
     for _, row in rows.rows:
