@@ -41,7 +41,10 @@ def test_samples_are_seeded_and_follow_temperature_and_top_k() -> None:
 
 
 def test_a_sample_begins_as_the_lines_of_its_task() -> None:
-    assert encode_prompt(byte_level(), "The")[0] == byte_level().bos_token_id
+    assert encode_prompt(byte_level(), "The", load("clm"))[0] == byte_level().bos_token_id
+    # Without a task the tokenizer decides, and an empty prompt begins with the start token.
+    assert encode_prompt(byte_level(), "The") == byte_level()("The")["input_ids"]
+    assert encode_prompt(byte_level(), "") == [byte_level().bos_token_id]
     without = load("clm", has_start=False)
     assert encode_prompt(byte_level(), "The", without) == byte_level()("The")["input_ids"]
     with pytest.raises(TaskError, match="this model reads no start token to begin with; give a prompt"):

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import TaskError
+from attnlab.special_tokens import SpecialTokens
 
 from ..objective import NotFiniteError, compute_logits, evaluation_mode
 from .clm import Clm
@@ -36,7 +37,7 @@ def sample(
     """Continue a prompt with tokens drawn one by one, until the end token; a temperature of 0 takes the likeliest.
 
     Each step runs the whole past without a cache, so that no cache can hide what the mechanism does. task: that of the
-    model's training, which decides whether a text begins with the start token; by default it does if there is one. The
+    model's training, which decides whether a text begins with the start token; by default the tokenizer decides. The
     text shows a word that the tokenizer does not know as its sign for unknown words, and no other special token.
     """
     ids, _ = sample_tokens(
@@ -89,7 +90,10 @@ def _draw_token(logits: Tensor, temperature: float, top_k: int | None, generator
 def encode_prompt(tokenizer: Any, prompt: str, task: Clm | None = None) -> list[int]:
     """Return the tokens of a prompt, after the start token if lines have one; refuse to begin with none at all."""
     ids: list[int] = tokenizer(prompt, add_special_tokens=False)["input_ids"] if prompt else []
-    start = (Clm() if task is None else task).find_special_tokens(tokenizer).before
+    added = SpecialTokens.of_model(tokenizer, True) if task is None else task.find_special_tokens(tokenizer)
+    start = added.before
+    if task is None and not start and not ids and tokenizer.bos_token_id is not None:
+        start = (tokenizer.bos_token_id,)  # a text must begin with something
     if not start and not ids:
         why = (
             "this tokenizer has no start token" if tokenizer.bos_token_id is None else "this model reads no start token"
