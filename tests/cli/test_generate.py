@@ -72,7 +72,7 @@ def test_a_prompt_that_the_model_does_not_continue_is_said(
     end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
     for added, why in (
         ([end], "the model ends the text there"),
-        ([pad, pad], f"2 tokens, all like {tokenizer.pad_token}"),
+        ([pad, pad], f"the 2 new tokens, such as {tokenizer.pad_token}"),
     ):
         monkeypatch.setattr(
             "attnlab.tasks.language.sentences.sample_tokens", lambda *_, new=added, **__: ([*ids, *new], len(ids))

@@ -53,7 +53,9 @@ def generate(
             if text and not decode(tokenizer, new).strip():
                 ends = new[0] == tokenizer.eos_token_id
                 why = (
-                    "the model ends the text there" if ends else f"{len(new)} tokens, all like {names[0]}, are no text"
+                    "the model ends the text there"
+                    if ends
+                    else f"the {len(new)} new tokens, such as {names[0]}, are no text"
                 )
                 print(f"seed {number}: nothing was added to the prompt: {why}", file=sys.stderr)
             if not as_json:
